@@ -1,0 +1,148 @@
+"""What one job depends on: the smallest slice of the settings, as one value.
+
+Snakemake records a job's slice and runs the job again when it changes. The command line computes the same slice from
+``params.yaml`` when a person runs the command by hand, so both are one way.
+"""
+
+from __future__ import annotations
+
+from slicewise.benchmarks import sgmri
+from slicewise.geometry import Convention
+from slicewise.params import (
+    DataSettings,
+    Encoder,
+    Judge,
+    Model,
+    Params,
+    ParseSettings,
+    ReportSettings,
+    Settings,
+)
+
+
+class DataJob(Settings):
+    """Build one benchmark's samples."""
+
+    benchmark: str
+    data: DataSettings
+
+
+class InferJob(Settings):
+    """Run one model over one benchmark."""
+
+    benchmark: str
+    model: Model
+
+
+class ParseJob(Settings):
+    """Read one model's answers. Only what changes a reading is here: a new title re-parses nothing."""
+
+    benchmark: str
+    model: str
+    bbox_convention: Convention
+    frame_base: int
+    parse: ParseSettings
+
+
+class ScoreJob(Settings):
+    """Compute one metric; fields that the metric does not use are ``None``."""
+
+    metric: str
+    benchmark: str
+    protocol: str
+    ar_reference: str | None = None
+    v_gold: str | None = None
+    encoder: Encoder | None = None
+    rescale: bool | None = None
+    judge: Judge | None = None
+
+
+class ReportModel(Settings):
+    """A model as the report shows it."""
+
+    name: str
+    title: str
+    backend: str
+
+
+class ReportJob(Settings):
+    """Make tables, figures and the page of a suite."""
+
+    suite: str
+    benchmarks: list[str]
+    models: list[ReportModel]
+    protocol: str
+    judge: str
+    judge_is_proxy: bool
+    bertscore_encoder: str
+    bertscore_rescale: bool
+    report: ReportSettings
+
+
+def data_job(params: Params, benchmark: str) -> DataJob:
+    """The slice of a benchmark's data job: its own source's settings, the others at their defaults."""
+    source = sgmri.benchmark(benchmark).source
+    used: dict[str, set[str]] = {
+        "released": {"on_bad_record", "sgmri"},
+        "open": {"fastmri_plus", "fastmri_plus_commit", "open"},
+        "demo": {"on_bad_record", "demo"},
+    }
+    return DataJob(benchmark=benchmark, data=DataSettings(**params.data.model_dump(include=used[source])))
+
+
+def infer_job(params: Params, benchmark: str, model: str) -> InferJob:
+    """The slice of an inference job; the title of a model is not part of it."""
+    return InferJob(benchmark=benchmark, model=params.model(model).model_copy(update={"title": None}))
+
+
+def parse_job(params: Params, benchmark: str, model: str) -> ParseJob:
+    """The slice of a parse job."""
+    declared = params.model(model)
+    return ParseJob(
+        benchmark=benchmark,
+        model=model,
+        bbox_convention=declared.bbox_convention,
+        frame_base=declared.frame_base,
+        parse=params.parse,
+    )
+
+
+def score_job(params: Params, benchmark: str, metric: str) -> ScoreJob:
+    """The slice of a metric's job."""
+    sgmri.applies(metric, "detection", "closed_ended", has_gold_boxes=False)  # refuses an unknown metric
+    suite = params.active
+    text = metric in ("bleu", "rouge_l", "bertscore", "judge")
+    encoder: Encoder | None = None
+    if metric == "similarity":
+        encoder = params.encoders[params.score.similarity]
+    elif metric == "bertscore":
+        encoder = params.encoders[suite.bertscore.encoder]
+    elif metric == "judge":
+        encoder = params.encoders[params.judges[suite.judge].encoder]
+    return ScoreJob(
+        metric=metric,
+        benchmark=benchmark,
+        protocol=params.score.protocol,
+        ar_reference=params.score.ar.reference if text else None,
+        v_gold=params.score.v.gold if metric == "grounding" else None,
+        encoder=encoder,
+        rescale=suite.bertscore.rescale if metric == "bertscore" else None,
+        judge=params.judges[suite.judge] if metric == "judge" else None,
+    )
+
+
+def report_job(params: Params) -> ReportJob:
+    """The slice of the report."""
+    suite = params.active
+    models = [params.model(name) for name in suite.models]
+    return ReportJob(
+        suite=params.suite,
+        benchmarks=suite.benchmarks,
+        models=[ReportModel(name=m.name, title=m.title or m.name, backend=m.backend) for m in models],
+        protocol=params.score.protocol,
+        judge=suite.judge,
+        judge_is_proxy=params.judges[suite.judge].kind == "proxy",
+        bertscore_encoder=suite.bertscore.encoder,
+        bertscore_rescale=suite.bertscore.rescale,
+        report=params.report,
+    )

