@@ -163,6 +163,11 @@ def score_schema(metric: str, extra: Sequence[tuple[str, pa.DataType, bool]] = (
     )
 
 
+def table_schema(name: str, fields: Sequence[tuple[str, pa.DataType, bool]], key: Sequence[str]) -> pa.Schema:
+    """Schema of a report table: name, (column, type, nullable) and the columns by which its rows are sorted."""
+    return _schema(f"table:{name}", fields, key)
+
+
 def strings() -> pa.DataType:
     """The type of a list of non-null strings."""
     return _STRINGS
@@ -335,10 +340,10 @@ def sha256_file(path: Path) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: the form that is hashed and compared."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """JSON with sorted keys, no spaces and only ASCII: the form that is hashed and compared, for any text at all."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def sha256_json(value: Any) -> str:
     """SHA-256 of the canonical JSON of a value."""
-    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()

@@ -16,8 +16,8 @@ from slicewise.params import (
     Params,
     ParseSettings,
     ReportSettings,
-    Settings,
 )
+from slicewise.settings import Settings
 
 
 class DataJob(Settings):
@@ -63,6 +63,7 @@ class ReportModel(Settings):
     name: str
     title: str
     backend: str
+    baseline: str | None = None  # which baseline, where it is one: the oracle is not ranked, the blind ones are bars
 
 
 class ReportJob(Settings):
@@ -138,7 +139,10 @@ def report_job(params: Params) -> ReportJob:
     return ReportJob(
         suite=params.suite,
         benchmarks=suite.benchmarks,
-        models=[ReportModel(name=m.name, title=m.title or m.name, backend=m.backend) for m in models],
+        models=[
+            ReportModel(name=m.name, title=m.title or m.name, backend=m.backend, baseline=getattr(m, "baseline", None))
+            for m in models
+        ],
         protocol=params.score.protocol,
         judge=suite.judge,
         judge_is_proxy=params.judges[suite.judge].kind == "proxy",

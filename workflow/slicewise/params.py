@@ -13,20 +13,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from slicewise.errors import ManyErrors, UserError, did_you_mean
 from slicewise.geometry import Convention
+from slicewise.settings import Name, Settings
 
 PARAMS_FILE = Path("params.yaml")
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-Name = Annotated[str, Field(pattern=NAME)]
-
-
-class Settings(BaseModel):
-    """Base of every block: unknown keys are errors, values are frozen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Frames(StrEnum):

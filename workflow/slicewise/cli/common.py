@@ -11,7 +11,8 @@ import click
 
 from slicewise import params
 from slicewise.errors import UserError
-from slicewise.params import Params, Settings
+from slicewise.params import Params
+from slicewise.settings import Settings
 
 J = TypeVar("J", bound=Settings)
 Command = Callable[..., Any]
