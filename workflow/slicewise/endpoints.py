@@ -136,12 +136,12 @@ class Endpoint(Settings):
     provider: str = "openai"
     model: str
     revision: str | None = None
-    engine: dict[str, str | int | float | bool] = {}
+    engine: dict[str, str | int | float | bool] = Field(default_factory=dict)
     base_url: str | None = None
     api_key_env: str | None = "OPENAI_API_KEY"
     reasoning: bool = False
     structured: Literal["json_schema", "json_object", "none"] = "json_schema"
-    extra_body: dict[str, Any] = {}
+    extra_body: dict[str, Any] = Field(default_factory=dict)
     sampling: Sampling = Sampling()
     concurrency: int = Field(16, ge=1, le=1024)
     timeout: float = Field(120.0, gt=0)
