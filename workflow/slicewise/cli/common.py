@@ -42,3 +42,10 @@ def job(model: type[J], settings_json: str | None, params_file: Path, build: Cal
     except json.JSONDecodeError as error:
         raise UserError(f"--settings: is not valid JSON ({error}); expected one object.") from error
     return params.parse_settings(model, raw, "--settings")
+
+
+def check_named(**named: tuple[str, str]) -> None:
+    """Refuse settings of another job: what an option names and what ``--settings`` names must agree."""
+    for option, (given, found) in named.items():
+        if given != found:
+            raise UserError(f"--settings: is for {option} '{found}', expected '{given}' as --{option} says.")
