@@ -68,6 +68,11 @@ class ImageTokens(Settings):
         columns, rows = self._patches(width, height)
         return self.base + columns * rows
 
+    def processed(self, width: int, height: int) -> tuple[int, int]:
+        """Width and height after a patch processor's own resize, in pixels; such a size is left as it is."""
+        columns, rows = self._patches(width, height)
+        return columns * self.tile, rows * self.tile
+
     def _patches(self, width: int, height: int) -> tuple[int, int]:
         columns, rows = max(1, round(width / self.tile)), max(1, round(height / self.tile))
         area, cell = columns * rows * self.tile**2, self.tile

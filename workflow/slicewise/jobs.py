@@ -7,6 +7,7 @@ Snakemake records a job's slice and runs the job again when it changes. The comm
 from __future__ import annotations
 
 from slicewise.benchmarks import sgmri
+from slicewise.endpoints import LlmSettings
 from slicewise.geometry import Convention
 from slicewise.params import (
     DataSettings,
@@ -32,6 +33,7 @@ class InferJob(Settings):
 
     benchmark: str
     model: Model
+    llm: LlmSettings | None = None  # only for a language model
 
 
 class ParseJob(Settings):
@@ -93,7 +95,8 @@ def data_job(params: Params, benchmark: str) -> DataJob:
 
 def infer_job(params: Params, benchmark: str, model: str) -> InferJob:
     """The slice of an inference job; the title of a model is not part of it."""
-    return InferJob(benchmark=benchmark, model=params.model(model).model_copy(update={"title": None}))
+    declared = params.model(model).model_copy(update={"title": None})
+    return InferJob(benchmark=benchmark, model=declared, llm=params.llm if declared.backend == "openai" else None)
 
 
 def parse_job(params: Params, benchmark: str, model: str) -> ParseJob:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 STAGES = ("data", "infer", "parse", "score", "report")
 RESULTS = Path("results")
+STORE = Path("data/store")  # the response store; its shards are what DVC tracks
 
 
 def stage(name: str) -> Path:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from slicewise.endpoints import Endpoint, LlmSettings
 from slicewise.errors import ManyErrors, UserError, did_you_mean
 from slicewise.geometry import Convention
 from slicewise.settings import Name, Settings
@@ -113,7 +114,26 @@ class FileModel(ModelBase):
     path: str
 
 
-Model = Annotated[BaselineModel | FileModel, Field(discriminator="backend")]
+class OpenAIModel(ModelBase):
+    """A model behind an OpenAI-compatible endpoint.
+
+    Attributes:
+        endpoint: Where it is served, how it samples, what it costs.
+        prompt: ``minimal`` (the question and nothing else) or ``icl`` (role, contract and one worked example).
+        view: ``as_shown``; ``text_only`` sends no image (a blind control); ``shuffled_slices`` shows the slices of a
+            volume in a seeded random order under the usual numbering (a control for the use of slice order).
+        seed: Seed of the shuffled order.
+    """
+
+    backend: Literal["openai"]
+    endpoint: Endpoint
+    prompt: Literal["minimal", "icl"] = "minimal"
+    view: Literal["as_shown", "text_only", "shuffled_slices"] = "as_shown"
+    seed: int = 0
+
+
+AnyModel = BaselineModel | FileModel | OpenAIModel
+Model = Annotated[AnyModel, Field(discriminator="backend")]
 
 # --- parse ----------------------------------------------------------------------------------------------------------
 
@@ -220,6 +240,7 @@ class Params(Settings):
     suite: Name
     seed: int = 2604
     data: DataSettings = DataSettings()
+    llm: LlmSettings = LlmSettings()
     parse: ParseSettings = ParseSettings()
     score: ScoreSettings = ScoreSettings()
     report: ReportSettings = ReportSettings()
@@ -259,7 +280,7 @@ class Params(Settings):
         """The suite that runs."""
         return self.suites[self.suite]
 
-    def model(self, name: str) -> BaselineModel | FileModel:
+    def model(self, name: str) -> AnyModel:
         """The model of that name.
 
         Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -22,26 +22,23 @@ KEY_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An encoded image as it is sent.
+    """An encoded image as it is sent; its bytes are read when it is sent, so a queue of requests stays small.
 
     Attributes:
-        data: The file's bytes (PNG or JPEG).
+        sha256: SHA-256 of the encoded bytes.
         media_type: Such as ``image/png``.
         width: Sent width in pixels.
         height: Sent height in pixels.
+        read: Returns the encoded bytes.
         detail: The provider's resolution switch; part of the key because it changes what the model sees.
     """
 
-    data: bytes = field(repr=False)
+    sha256: str
     media_type: str
     width: int
     height: int
+    read: Callable[[], bytes] = field(repr=False, compare=False)
     detail: Literal["auto", "low", "high"] | None = None
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of the encoded bytes."""
-        return hashlib.sha256(self.data).hexdigest()
 
     def identity(self) -> dict[str, Any]:
         """What the key and the store hold in place of the bytes."""
@@ -49,7 +46,7 @@ class Image:
 
     def wire(self) -> dict[str, Any]:
         """The part of a chat-completions message that carries the image."""
-        url = f"data:{self.media_type};base64,{base64.b64encode(self.data).decode('ascii')}"
+        url = f"data:{self.media_type};base64,{base64.b64encode(self.read()).decode('ascii')}"
         return {"type": "image_url", "image_url": {"url": url, **({"detail": self.detail} if self.detail else {})}}
 
 
