@@ -88,6 +88,7 @@ class FakeServer:
         app.router.add_get("/v1/files/{id}/content", self.content)
         app.router.add_post("/v1/batches", self.create_batch)
         app.router.add_get("/v1/batches/{id}", self.get_batch)
+        app.router.add_get("/v1/batches", self.list_batches)
         app.router.add_get("/log", self.show_log)
         return app
 
@@ -275,6 +276,10 @@ class FakeServer:
         if batch["_polls"] >= 2:
             batch |= {"status": batch["_final"], **batch["_files"]}
         return web.json_response(self.visible(batch["id"]))
+
+    async def list_batches(self, _request: web.Request) -> web.Response:
+        """All batches, newest first."""
+        return web.json_response({"object": "list", "data": [self.visible(n) for n in reversed(self.batches)]})
 
     def visible(self, name: str) -> dict[str, Any]:
         """What the API shows of a batch."""

@@ -62,7 +62,13 @@ SENT_FRAME = pa.struct(
 )
 
 
-def _schema(name: str, fields: Sequence[tuple[str, pa.DataType, bool]], key: Sequence[str]) -> pa.Schema:
+def storable(text: str) -> str:
+    """The text with lone surrogates, which no UTF-8 file can hold, replaced by U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def declare(name: str, fields: Sequence[tuple[str, pa.DataType, bool]], key: Sequence[str]) -> pa.Schema:
+    """A declared schema: its name and its sort key travel in its metadata. Fields are (name, type, nullable)."""
     meta = {SCHEMA_KEY: json.dumps({"name": name, "key": list(key)}).encode()}
     return pa.schema([pa.field(n, t, nullable=null) for n, t, null in fields], metadata=meta)
 
@@ -74,7 +80,7 @@ _ITEM: list[tuple[str, pa.DataType, bool]] = [
     ("model", pa.string(), False),
 ]
 
-SAMPLES = _schema(
+SAMPLES = declare(
     "samples",
     [
         ("sample_id", pa.string(), False),
@@ -98,7 +104,7 @@ SAMPLES = _schema(
     ["sample_id"],
 )
 
-ANSWERS = _schema(
+ANSWERS = declare(
     "answers",
     [
         *_ITEM,
@@ -116,7 +122,7 @@ ANSWERS = _schema(
     ["sample_id"],
 )
 
-PARSED = _schema(
+PARSED = declare(
     "parsed",
     [
         *_ITEM,
@@ -149,7 +155,7 @@ PARSED = _schema(
 
 def score_schema(metric: str, extra: Sequence[tuple[str, pa.DataType, bool]] = ()) -> pa.Schema:
     """Schema of one metric's file: value or null, outcome, the metric's own sufficient statistics, the signature."""
-    return _schema(
+    return declare(
         f"score:{metric}",
         [
             *_ITEM,
@@ -165,7 +171,7 @@ def score_schema(metric: str, extra: Sequence[tuple[str, pa.DataType, bool]] = (
 
 def table_schema(name: str, fields: Sequence[tuple[str, pa.DataType, bool]], key: Sequence[str]) -> pa.Schema:
     """Schema of a report table: name, (column, type, nullable) and the columns by which its rows are sorted."""
-    return _schema(f"table:{name}", fields, key)
+    return declare(f"table:{name}", fields, key)
 
 
 def strings() -> pa.DataType:

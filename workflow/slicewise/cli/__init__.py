@@ -22,6 +22,7 @@ COMMANDS = {
     "score": "slicewise.cli.score:score",
     "report": "slicewise.cli.report:report",
     "parity": "slicewise.cli.score:parity",
+    "store": "slicewise.cli.store:store",
     "commit": "slicewise.cli.workflow:commit",
     "prune": "slicewise.cli.workflow:prune",
 }

@@ -8,8 +8,6 @@ model unknown, quota gone) stops everything at once with one sentence; what was 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from typing import Any
 from slicewise.endpoints import Endpoint, LlmSettings
 from slicewise.errors import UserError
 from slicewise.llm import wire
+from slicewise.llm.connection import connect, secrets
 from slicewise.llm.faults import Fault, Kind, backoff, classify, transient_errors
 from slicewise.llm.pricing import Ledger, estimate_text_tokens
 from slicewise.llm.request import Image, Reply, Request
@@ -60,41 +59,6 @@ def outcome_of(reply: Reply) -> Outcome:
     if not (reply.text or "").strip():
         return Outcome.TRUNCATED if reply.finish_reason == "length" else Outcome.EMPTY
     return Outcome.OK
-
-
-def resolve_base_url(endpoint: Endpoint) -> str | None:
-    """The endpoint's URL with ``${VARIABLE}`` taken from the environment.
-
-    Raises:
-        UserError: The variable is not set.
-    """
-    if endpoint.base_url is None:
-        return None
-
-    def value(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name not in os.environ:
-            raise UserError(f"model '{endpoint.model}': base_url names ${{{name}}}, which is not set; export it.")
-        return os.environ[name]
-
-    return re.sub(r"\$\{(\w+)\}", value, endpoint.base_url)
-
-
-def api_key(endpoint: Endpoint) -> str:
-    """The key from the environment; a placeholder for servers that want none.
-
-    Raises:
-        UserError: The declared variable is not set.
-    """
-    if endpoint.api_key_env is None:
-        return "none"
-    key = os.environ.get(endpoint.api_key_env, "")
-    if not key:
-        raise UserError(
-            f"model '{endpoint.model}': the environment has no {endpoint.api_key_env}; export the key of "
-            f"'{endpoint.provider}', or set 'api_key_env: null' for a server that wants none."
-        )
-    return key
 
 
 class Client:
@@ -140,6 +104,7 @@ class Client:
                 "them, or merge a store that has them."
             )
         if missing:
+            self._secrets = secrets(self.endpoint)
             asyncio.run(self._buy_all(requests, missing, done))
         return [result for result in results if result is not None]
 
@@ -169,7 +134,7 @@ class Client:
         workers = min(self.endpoint.concurrency, len(groups))
         failure: UserError | None = None
         try:
-            async with self._connection() as connection, asyncio.TaskGroup() as tasks:
+            async with connect(self.endpoint) as connection, asyncio.TaskGroup() as tasks:
                 for _ in range(workers):
                     tasks.create_task(self._work(connection, requests, work, done))
         except* UserError as group:
@@ -266,19 +231,6 @@ class Client:
         replace = self.store.get(request.key) if self.settings.mode == "refresh" else None
         record = self.store.put(request, reply, seconds=seconds, attempts=attempts, replace=replace)
         return Result(request.key, outcome_of(record.reply), record.reply)
-
-    def _connection(self) -> Any:
-        import openai
-
-        key = api_key(self.endpoint)
-        self._secrets = () if self.endpoint.api_key_env is None else (key,)
-        return openai.AsyncOpenAI(
-            api_key=key,
-            base_url=resolve_base_url(self.endpoint),
-            timeout=self.endpoint.timeout,
-            max_retries=0,  # ours: the SDK knows neither the account's throttle nor the episode
-            http_client=openai.DefaultAioHttpClient(timeout=self.endpoint.timeout),
-        )
 
     def estimate(self, request: Request) -> float:
         """US dollars that a call may cost at most: estimated prompt tokens and the whole reply limit; 0 unpriced."""

@@ -1,0 +1,76 @@
+"""The Batch API: partial failures, expiry, duplicate delivery, and a poller that was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from slicewise.endpoints import Endpoint, LlmSettings
+from slicewise.llm import wire
+from slicewise.llm.batch import BatchRunner
+from slicewise.llm.client import Client
+from slicewise.llm.request import Message, Request
+from slicewise.llm.store import Store
+from slicewise.outcome import Outcome
+
+
+def make(endpoint: Endpoint, texts: list[str]) -> list[Request]:
+    sampling = wire.sampling(endpoint)
+    return [Request(endpoint.deployment, (Message("user", (t,)),), sampling, item=t) for t in texts]
+
+
+def runner(endpoint: Endpoint, store: Store) -> BatchRunner:
+    return BatchRunner(endpoint, store, poll_seconds=0.01)
+
+
+def test_batch_and_live_share_keys_and_batch_costs_half(start_server: Any, store: Store, tmp_path: Any) -> None:
+    server = start_server(log=tmp_path / "log")
+    endpoint = server.endpoint()
+    requests = make(endpoint, [f"q{i}" for i in range(12)])
+    results = runner(endpoint, store).answer_all(requests)
+    assert [r.outcome for r in results] == [Outcome.OK] * 12
+    asked = server.requests
+    live = Client(endpoint, store, LlmSettings()).answer_all(requests)
+    assert server.requests == asked
+    assert [r.reply for r in live] == [r.reply for r in results]
+    assert results[0].reply is not None
+    assert results[0].reply.cost == pytest.approx((7 * 1.0 + 4 * 0.5 + 7 * 2.0) / 1e6 / 2)
+
+
+def test_partial_failure_expiry_and_double_delivery(start_server: Any, store: Store) -> None:
+    endpoint = start_server().endpoint()
+    texts = ["plain", "BATCH FAILS", "BATCH EXPIRES", "DELIVERED TWICE"]
+    results = runner(endpoint, store).answer_all(make(endpoint, texts))
+    assert [r.outcome for r in results] == [Outcome.OK, Outcome.API_ERROR, Outcome.OK, Outcome.OK]
+    assert "server_error" in (results[1].error or "")
+    assert len(store) == 3
+    assert list((store.root / "batches").glob("*.json")) == []
+
+
+@pytest.mark.parametrize("number_written", [True, False])
+def test_a_killed_poller_resumes_without_buying_again(
+    start_server: Any, store: Store, tmp_path: Any, number_written: bool
+) -> None:
+    server = start_server(log=tmp_path / "log")
+    endpoint = server.endpoint()
+    requests = make(endpoint, ["a", "b"])
+    first = runner(endpoint, store)
+
+    async def killed_after_submitting() -> None:
+        from slicewise.llm.connection import connect
+
+        async with connect(endpoint) as connection:
+            by_key = {r.key: r for r in requests}
+            for chunk, data in first._chunks(sorted(by_key), by_key):
+                await first._submit(connection, chunk, data)
+
+    asyncio.run(killed_after_submitting())
+    (state,) = (store.root / "batches").glob("*.json")
+    if not number_written:
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"batch_id": None}))
+    results = runner(endpoint, store).answer_all(requests)
+    assert [r.outcome for r in results] == [Outcome.OK] * 2
+    bought = (tmp_path / "log").read_text().splitlines()
+    assert len(bought) == len(set(bought)) == 2
