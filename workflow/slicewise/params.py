@@ -299,16 +299,24 @@ def load(path: Path = PARAMS_FILE) -> Params:
     Raises:
         UserError: The file is missing, is no YAML, or a setting is wrong; every fault is listed.
     """
+    return validate(read(path), str(path))
+
+
+def read(path: Path) -> Any:
+    """Read a params file without validating it.
+
+    Raises:
+        UserError: The file is missing or is no YAML.
+    """
     path = Path(path)
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(
             f"{path}: not found; expected the settings of a run: run from the project's root folder."
         ) from error
     except yaml.YAMLError as error:
         raise UserError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from error
-    return validate(raw, str(path))
 
 
 def validate(raw: Any, source: str = "params.yaml") -> Params:

@@ -1,0 +1,73 @@
+"""What the Snakefile does before and after its jobs, kept out of it so that it stays a list of rules."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from slicewise import layout, params
+from slicewise.errors import UserError
+from slicewise.params import Params
+from slicewise.pipeline import guard, lock, provenance, ran, records, targets
+
+
+def readable(path: Path = params.PARAMS_FILE) -> None:
+    """End the process with one sentence, and where the fault lies, unless the settings are readable YAML."""
+    try:
+        params.read(path)
+    except UserError as error:
+        _refuse(error)
+
+
+def start(config: dict[str, Any], main_process: bool, dry_run: bool) -> Params:
+    """Validate the settings and, in the process that the user started, register the run.
+
+    Args:
+        config: The settings as Snakemake merged them: ``params.yaml`` and ``--config``.
+        main_process: Whether this is the user's Snakemake and not one that it started on another machine.
+        dry_run: Whether nothing will run.
+
+    Returns:
+        The settings. A fault of the input ends the process with one sentence and status 2, before any job.
+    """
+    _use_own_environment()
+    try:
+        settings = params.validate(config)
+        targets.check_sources(settings)
+        _refuse_untraced(settings)
+        if main_process and not dry_run:
+            lock.enter()
+            ran.record(settings)
+    except UserError as error:
+        _refuse(error)
+    if not main_process:
+        lock.leave()
+    return settings
+
+
+def finish(settings: Params) -> None:
+    """After a run without a failure: write the provenance sidecar and say where the results lie."""
+    provenance.write(settings)
+    report = layout.stage("report")
+    print(f"\ntables   {report / 'tables'}\nfigures  {report / 'figures'}\nreport   {report / 'index.html'}", file=sys.stderr)
+
+
+def _refuse_untraced(settings: Params) -> None:
+    found = records.untraced(targets.strings(targets.everything(settings)), Path())
+    if found:
+        raise UserError(guard.untraced_message(found))
+
+
+def _use_own_environment() -> None:
+    """Let jobs find the commands installed beside this Python, whether or not its environment is activated."""
+    folder = str(Path(sys.executable).parent)
+    if folder not in os.environ["PATH"].split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join((folder, os.environ["PATH"]))
+
+
+def _refuse(error: UserError) -> NoReturn:
+    print(f"slicewise: error: {error}", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(2)  # Snakemake would print a traceback for an exception, and has nothing to tidy up yet

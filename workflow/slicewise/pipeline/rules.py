@@ -1,0 +1,82 @@
+"""What the rules pass to their commands: the job's settings as canonical JSON, and the digest of the code it runs.
+
+Snakemake compares the params of a rule as a set of values, so each rule has exactly one value for its settings: two
+settings that swap their values change it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+from slicewise import jobs
+from slicewise.params import Params
+from slicewise.pipeline.digest import code_digest
+from slicewise.settings import Settings
+
+# The modules that a command runs, beside those that their own imports lead to.
+ENTRY: dict[str, tuple[str, ...]] = {
+    "demo": ("slicewise.cli.data", "slicewise.data.phantom"),
+    "fetch": ("slicewise.cli.data", "slicewise.data.fetch"),
+    "data": ("slicewise.cli.data", "slicewise.data.run"),
+    "infer": ("slicewise.cli.infer", "slicewise.infer.run"),
+    "parse": ("slicewise.cli.parse", "slicewise.parse.run"),
+    "score": ("slicewise.cli.score", "slicewise.score.run"),
+    "report": ("slicewise.cli.report", "slicewise.report.run"),
+}
+# Modules of a command of which one job runs only its own: {command: {part: modules}}.
+ALTERNATIVES: dict[str, dict[str, tuple[str, ...]]] = {
+    "infer": {
+        "baseline": ("slicewise.infer.baselines",),
+        "file": ("slicewise.infer.answers_file",),
+        "openai": ("slicewise.infer.language_model",),
+    },
+}
+# Metrics that need other metrics of the same item first.
+PARTS = {"answer": ("similarity",), "reasoning": ("bleu", "rouge_l", "bertscore", "judge")}
+MODEL_METRICS = ("bleu", "rouge_l", "grounding")  # one job per model
+SUITE_METRICS = ("similarity", "bertscore", "judge", "answer", "reasoning")  # one job over all models
+
+
+@cache
+def code(command: str, part: str | None = None) -> str:
+    """Digest of the code behind a command of :data:`ENTRY`; with ``part``, of one of its :data:`ALTERNATIVES`."""
+    alternatives = ALTERNATIVES.get(command, {})
+    own = set(alternatives.get(part, ())) if part else set()
+    others = {module for modules in alternatives.values() for module in modules} - own if part else set()
+    return code_digest(*ENTRY[command], without=sorted(others))
+
+
+def canonical(job: Settings) -> str:
+    """The settings of a job as one line of JSON with sorted keys."""
+    return json.dumps(job.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+
+def demo(params: Params) -> str:
+    """Settings of the phantoms."""
+    return canonical(params.data.demo)
+
+
+def data(params: Params, benchmark: str) -> str:
+    """Settings of a benchmark's items."""
+    return canonical(jobs.data_job(params, benchmark))
+
+
+def infer(params: Params, benchmark: str, model: str) -> str:
+    """Settings of a model's answers."""
+    return canonical(jobs.infer_job(params, benchmark, model))
+
+
+def parse(params: Params, benchmark: str, model: str) -> str:
+    """Settings of the reading of a model's answers."""
+    return canonical(jobs.parse_job(params, benchmark, model))
+
+
+def score(params: Params, benchmark: str, metric: str) -> str:
+    """Settings of a metric."""
+    return canonical(jobs.score_job(params, benchmark, metric))
+
+
+def report(params: Params) -> str:
+    """Settings of the report."""
+    return canonical(jobs.report_job(params))
