@@ -42,9 +42,8 @@ check: $(STAMP)  ## style, types and the workflow's own linter
 	@ruff check .
 	@ruff format --check --quiet .
 	@mypy --no-error-summary -p slicewise
-	@snakefmt --check --compact-diff Snakefile workflow/rules 2>&1 | { grep -v "left unchanged" || true; }
-	@snakefmt --check Snakefile workflow/rules 2>/dev/null
-	@snakemake --lint 2>/dev/null
+	@snakefmt --check Snakefile workflow/rules 2>/dev/null || { snakefmt --diff Snakefile workflow/rules; false; }
+	@snakemake --lint >/dev/null 2>&1 || { snakemake --lint; false; }
 	@echo "check: clean"
 
 bench: $(STAMP)  ## items per second and peak memory of each stage on suite open

@@ -25,7 +25,7 @@ rule score_model:
         runtime=20,
     params:
         cfg=lambda wildcards: job.score(PARAMS, wildcards.benchmark, wildcards.metric),
-        code=lambda wildcards: job.code("score", wildcards.metric),
+        code=lambda wildcards: job.code("score", wildcards.metric, PARAMS.score.protocol),
     shell:
         "slicewise score --metric {wildcards.metric} --benchmark {wildcards.benchmark:q} --model {wildcards.model:q}"
         " --settings {params.cfg:q} > {log} 2>&1"
@@ -56,7 +56,7 @@ rule score_models:
         runtime=240,
     params:
         cfg=lambda wildcards: job.score(PARAMS, wildcards.benchmark, wildcards.metric),
-        code=lambda wildcards: job.code("score", wildcards.metric),
+        code=lambda wildcards: job.code("score", wildcards.metric, PARAMS.score.protocol),
         models=" ".join(f"--model {name}" for name in MODELS),
     shell:
         "slicewise score --metric {wildcards.metric} --benchmark {wildcards.benchmark:q} {params.models}"

@@ -13,6 +13,7 @@ import click
 
 from slicewise import __version__
 from slicewise.errors import UserError
+from slicewise.pipeline import lock
 
 # Command -> "module:attribute". The five stages first, in their order.
 COMMANDS = {
@@ -56,6 +57,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; a fault of the input is one sentence on stderr and exit status 2."""
     try:
+        lock.join()
         cli(prog_name="slicewise")
     except UserError as error:
         click.echo(f"slicewise: error: {error}", err=True)

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "slicewise"
 ROOT = Path(__file__).resolve().parents[2]  # the folder that holds the package
+Edges = Collection[tuple[str, str]]  # (module, the module that it imports)
 DATA_SUFFIXES = (".csv", ".css", ".j2", ".jinja", ".js", ".json", ".txt")
 
 
-def code_digest(*modules: str, without: Iterable[str] = (), root: Path = ROOT) -> str:
+def code_digest(*modules: str, without: Edges = frozenset(), root: Path = ROOT) -> str:
     """SHA-256 (16 hex digits) over the names and bytes of every file that the modules can reach.
 
     Args:
         modules: Dotted names of the entry modules.
-        without: Modules that are named in the code but not run by this command, such as another metric's engine.
+        without: Imports that the command does not make use of, such as those of the other metrics' engines.
         root: The folder that holds the package.
 
     Raises:
@@ -36,25 +37,25 @@ def code_digest(*modules: str, without: Iterable[str] = (), root: Path = ROOT) -
     return digest.hexdigest()[:16]
 
 
-def closure(modules: Iterable[str], without: Iterable[str] = (), root: Path = ROOT) -> list[Path]:
+def closure(modules: Iterable[str], without: Edges = frozenset(), root: Path = ROOT) -> list[Path]:
     """The source files that the modules import, themselves included, and the data files beside them, sorted.
 
     Imports inside functions count; those under ``if TYPE_CHECKING`` do not, since they never run. A module brings
     its parent packages along, because Python runs them first.
     """
-    queue, skipped = list(modules), set(without)
-    for name in (*queue, *skipped):
+    queue = list(modules)
+    for name in queue:
         if _file(name, root) is None:
             raise ValueError(f"no module '{name}' under {root}")
     found: dict[str, Path] = {}
     while queue:
         name = queue.pop()
         file = _file(name, root)
-        if name in found or name in skipped or file is None:
+        if name in found or file is None:
             continue
         found[name] = file
         queue.extend(_parents(name))
-        queue.extend(_imports(file, name))
+        queue.extend(other for other in _imports(file, name) if (name, other) not in without)
     files = set(found.values())
     for file in list(files):
         files.update(_data_files(file))

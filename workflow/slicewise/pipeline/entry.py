@@ -51,7 +51,10 @@ def finish(settings: Params) -> None:
     """After a run without a failure: write the provenance sidecar and say where the results lie."""
     provenance.write(settings)
     report = layout.stage("report")
-    print(f"\ntables   {report / 'tables'}\nfigures  {report / 'figures'}\nreport   {report / 'index.html'}", file=sys.stderr)
+    print(
+        f"\ntables   {report / 'tables'}\nfigures  {report / 'figures'}\nreport   {report / 'index.html'}",
+        file=sys.stderr,
+    )
 
 
 def _refuse_untraced(settings: Params) -> None:

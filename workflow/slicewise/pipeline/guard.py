@@ -14,7 +14,7 @@ from pathlib import Path
 from slicewise import params
 from slicewise.errors import UserError
 from slicewise.params import PARAMS_FILE, Params
-from slicewise.pipeline import lock, prune, provenance, ran, records, targets
+from slicewise.pipeline import lock, provenance, prune, ran, records, targets
 
 NOTHING = "Nothing to be done"
 _AGAIN = "run `snakemake --cores all` first, then `slicewise commit`"
@@ -101,6 +101,8 @@ def _first_reason(said: str) -> str:
 
 
 def _dvc(root: Path, *arguments: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise UserError(f"`dvc {' '.join(arguments)}` failed: {' '.join(done.stderr.split()) or done.stdout}")

@@ -70,7 +70,7 @@ def join() -> None:
     try:
         jobs = Path(run).with_suffix(".jobs").open("rb")
         fcntl.flock(jobs, fcntl.LOCK_SH)
-        watched = Path(run).open("rb")
+        watched = Path(run).open("rb")  # noqa: SIM115 - held for as long as the process lives
     except FileNotFoundError as error:
         raise UserError(f"{run}: the run that started this job is over; start the run again.") from error
     _held.append(jobs)

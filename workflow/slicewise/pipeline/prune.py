@@ -19,7 +19,9 @@ SHARDS = layout.STORE / "shards"  # replies by content: never pruned
 _KEPT = (".gitignore", ".gitkeep")
 
 
-def prune(params: Params, root: Path = Path(), stages: Iterable[str] = layout.STAGES, dry_run: bool = False) -> list[Path]:
+def prune(
+    params: Params, root: Path = Path(), stages: Iterable[str] = layout.STAGES, dry_run: bool = False
+) -> list[Path]:
     """Remove the results that the settings do not make, with Snakemake's records of them.
 
     Args:

@@ -24,8 +24,11 @@ ENTRY: dict[str, tuple[str, ...]] = {
     "score": ("slicewise.cli.score", "slicewise.score.run"),
     "report": ("slicewise.cli.report", "slicewise.report.run"),
 }
-# Modules of a command of which one job runs only its own: {command: {part: modules}}.
-ALTERNATIVES: dict[str, dict[str, tuple[str, ...]]] = {
+# Where a command chooses between modules, each job runs only its own: the modules that choose, and what they choose.
+CHOOSERS: dict[str, tuple[str, ...]] = {
+    "infer": ("slicewise.infer.run",),
+}
+CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
     "infer": {
         "baseline": ("slicewise.infer.baselines",),
         "file": ("slicewise.infer.answers_file",),
@@ -39,12 +42,14 @@ SUITE_METRICS = ("similarity", "bertscore", "judge", "answer", "reasoning")  # o
 
 
 @cache
-def code(command: str, part: str | None = None) -> str:
-    """Digest of the code behind a command of :data:`ENTRY`; with ``part``, of one of its :data:`ALTERNATIVES`."""
-    alternatives = ALTERNATIVES.get(command, {})
-    own = set(alternatives.get(part, ())) if part else set()
-    others = {module for modules in alternatives.values() for module in modules} - own if part else set()
-    return code_digest(*ENTRY[command], without=sorted(others))
+def code(command: str, *chosen: str) -> str:
+    """Digest of the code behind a command of :data:`ENTRY`, with what the job chooses of its :data:`CHOICES`."""
+    choices = CHOICES.get(command, {})
+    own = [module for name in chosen for module in choices.get(name, ())]
+    edges = {
+        (chooser, module) for chooser in CHOOSERS.get(command, ()) for modules in choices.values() for module in modules
+    }
+    return code_digest(*ENTRY[command], *own, without=frozenset(edges if chosen else ()))
 
 
 def canonical(job: Settings) -> str:

@@ -82,14 +82,19 @@ def sources(params: Params, benchmark: str) -> list[Path]:
     settings = params.data.sgmri
     found = [file.path for file in files.discover(settings.path, settings.split, declared.level)]
     if settings.frames is not Frames.NONE:
-        found.append(_provided(settings.frames_root / "manifest.csv", "data.sgmri.frames_root", "slicewise data frames"))
+        found.append(
+            _provided(settings.frames_root / "manifest.csv", "data.sgmri.frames_root", "slicewise data frames")
+        )
     return found
 
 
 def _annotations(folder: Path | None) -> list[Path]:
     if folder is None:
         return [FASTMRI_PLUS / name for name in FASTMRI_PLUS_FILES]
-    return [_provided(folder / name, "data.fastmri_plus", "slicewise data fetch fastmri-plus") for name in FASTMRI_PLUS_FILES]
+    return [
+        _provided(folder / name, "data.fastmri_plus", "slicewise data fetch fastmri-plus")
+        for name in FASTMRI_PLUS_FILES
+    ]
 
 
 def _provided(path: Path, key: str, command: str) -> Path:
