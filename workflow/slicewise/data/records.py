@@ -1,0 +1,364 @@
+"""One released SGMRI-VQA record, read field by field.
+
+The released files were written by a language model and several clean-up scripts, so types vary: numbers come as text
+and text as numbers, ``choices`` is often absent, labels carry trailing blanks. What has one possible meaning is read
+and flagged; what has none is a fault that names file, index, field, what was found and what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from slicewise.benchmarks.sgmri import DOMAINS, LEVELS, QUESTION_TYPES, TASKS, Level
+
+_LEVEL_NAMES: dict[str, Level] = {
+    "slice": "image",
+    "image": "image",
+    "image_level": "image",
+    "volume": "volume",
+    "volume_level": "volume",
+    "video": "volume",
+}
+# Names of the same type in the generators, the released scorer and the evaluation card.
+_TYPE_ALIASES = {"multi_choice": "multiple_choice", "yes_no": "closed_ended", "chain_of_thought": "open_ended"}
+_SLICE_IN_PATH = re.compile(r"_slice_0*(\d+)\.\w+$")
+_INTEGER = re.compile(r"[+-]?\d+")
+_LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
+_BOX_FIELDS = ("x", "y", "width", "height")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with one field of one record."""
+
+    file: str
+    index: int
+    field: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: record {self.index}: field '{self.field}': found {self.found}, expected {self.expected}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fault as JSON."""
+        return {name: getattr(self, name) for name in ("file", "index", "field", "found", "expected")}
+
+
+@dataclass(frozen=True, slots=True)
+class RawBox:
+    """A box as released: top left corner and size in pixels; ``frame`` is the number that the record wrote, if any."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str | None = None
+    frame: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A released record with every field in its declared type.
+
+    Attributes:
+        file: Path of its file below the data folder, with forward slashes.
+        index: 0-based position in the file; for messages only, never part of an id.
+        slice_num: Number of the slice as released (1-based PNG number); image level only.
+        num_slices: Number of slices as released; volume level only, ``None`` when absent.
+        choices: Letter to text from the ``choices`` field, ``None`` when absent.
+        labels: Finding labels, blanks collapsed, repeats removed, in the order released.
+        boxes: Boxes of ``ground_truth``; volume records usually have none there.
+        flags: What was read although it was irregular.
+    """
+
+    file: str
+    index: int
+    domain: str
+    level: Level
+    volume_id: str
+    slice_num: int | None
+    num_slices: int | None
+    modality: str | None
+    task: str
+    question_type: str
+    question: str
+    answer: str
+    reasoning: str | None
+    choices: dict[str, str] | None
+    labels: tuple[str, ...]
+    boxes: tuple[RawBox, ...]
+    flags: tuple[str, ...]
+
+    @property
+    def content(self) -> Any:
+        """What tells this record from others of the same volume, slice and task; the basis of its id."""
+        boxes = [[b.x, b.y, b.width, b.height, b.label, b.frame] for b in self.boxes]
+        texts = [self.question_type, self.question, self.answer, self.reasoning]
+        return [*texts, self.choices, list(self.labels), boxes]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads fields of one JSON object and gathers faults and flags instead of stopping at the first."""
+
+    raw: Mapping[str, Any]
+    file: str
+    index: int
+    faults: list[Fault] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+
+    def fault(self, name: str, found: Any, expected: str) -> None:
+        self.faults.append(Fault(self.file, self.index, name, show(found), expected))
+
+    def text(self, name: str) -> str:
+        """A required text; a number is taken as its digits and flagged."""
+        value = self.raw.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            self.flags.append(f"{name}_not_text")
+            return number_text(value)
+        self.fault(name, value, "a text")
+        return ""
+
+    def optional_text(self, name: str) -> str | None:
+        value = self.raw.get(name)
+        if value is None or isinstance(value, str):
+            return (value or "").strip() or None
+        self.fault(name, value, "a text or nothing")
+        return None
+
+    def word(self, name: str, allowed: Iterable[str], aliases: Mapping[str, str]) -> str:
+        """A required word of a closed list, read without regard to case, blanks and hyphens."""
+        value = self.raw.get(name)
+        allowed = list(allowed)
+        if isinstance(value, str):
+            key = re.sub(r"[\s-]+", "_", value.strip().lower())
+            if key in aliases and key not in allowed:
+                self.flags.append(f"{name}_alias")
+            key = aliases.get(key, key)
+            if key in allowed:
+                return key
+        self.fault(name, value, f"one of {allowed}")
+        return ""
+
+    def integer(self, name: str, value: Any, minimum: int) -> int | None:
+        """A whole number; digits in a text or a float without a fraction are taken and flagged."""
+        number = whole(value)
+        if number is None or number < minimum:
+            self.fault(name, value, f"a whole number of at least {minimum}")
+            return None
+        if not isinstance(value, int):
+            self.flags.append(f"{name.split('[')[0]}_not_integer")
+        return number
+
+
+def whole(value: Any) -> int | None:
+    """The whole number that a JSON value stands for, or ``None``; true and false are none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value)
+    return None
+
+
+def number_text(value: float) -> str:
+    """A JSON number as text, ``6.0`` as ``6``."""
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+def show(value: Any) -> str:
+    """A found value in a message, short."""
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def read_record(raw: Any, file: str, index: int, domain: str, level: Level) -> Record | list[Fault]:
+    """Read one element of a released file.
+
+    Args:
+        raw: The JSON value.
+        file: The file as messages name it.
+        index: 0-based position in the file.
+        domain: ``brain`` or ``knee``, from the file's path.
+        level: ``image`` or ``volume``, from the file's path.
+
+    Returns:
+        The record, or everything that is wrong with it.
+    """
+    if not isinstance(raw, dict):
+        return [Fault(file, index, "(record)", show(raw), "a JSON object")]
+    reader = _Reader(raw, file, index)
+    _same_as_path(reader, "domain", domain, {name: name for name in DOMAINS})
+    _same_as_path(reader, "level", level, dict(_LEVEL_NAMES))
+    truth = _ground_truth(reader)
+    slice_num = _slice_number(reader) if level == "image" else None
+    record = Record(
+        file=file,
+        index=index,
+        domain=domain,
+        level=level,
+        volume_id=reader.text("volume_id"),
+        slice_num=slice_num,
+        num_slices=_num_slices(reader) if level == "volume" else None,
+        modality=reader.optional_text("modality"),
+        task=reader.word("task", TASKS[level], {}),
+        question_type=reader.word("type", QUESTION_TYPES, _TYPE_ALIASES),
+        question=reader.text("question"),
+        answer=_answer(reader),
+        reasoning=reader.optional_text("reasoning"),
+        choices=_choices(reader),
+        labels=_labels(reader, truth, level),
+        boxes=_boxes(reader, truth, slice_num),
+        flags=tuple(dict.fromkeys(reader.flags)),
+    )
+    return reader.faults or record
+
+
+def _same_as_path(reader: _Reader, name: str, from_path: str, names: Mapping[str, str]) -> None:
+    value = reader.raw.get(name)
+    if value is None:
+        return
+    if not isinstance(value, str) or names.get(value.strip().lower()) != from_path:
+        known = sorted(DOMAINS if name == "domain" else LEVELS)
+        reader.fault(name, value, f"'{from_path}' as the file's path says (of {known}), or nothing")
+
+
+def _slice_number(reader: _Reader) -> int | None:
+    path = reader.raw.get("image_path")
+    match = _SLICE_IN_PATH.search(path) if isinstance(path, str) else None
+    from_path = int(match.group(1)) if match else None
+    value = reader.raw.get("slice_num")
+    if value is None and from_path is not None:
+        reader.flags.append("slice_num_from_path")
+        return from_path
+    number = reader.integer("slice_num", value, minimum=1)
+    if None not in (number, from_path) and number != from_path:
+        reader.flags.append("slice_num_contradicts_path")
+    return number
+
+
+def _num_slices(reader: _Reader) -> int | None:
+    value = reader.raw.get("num_slices")
+    return None if value is None else reader.integer("num_slices", value, minimum=1)
+
+
+def _answer(reader: _Reader) -> str:
+    """The gold answer; a list of texts (several letters) is joined, true and false are Yes and No, both flagged."""
+    value = reader.raw.get("answer")
+    if isinstance(value, bool):
+        reader.flags.append("answer_not_text")
+        return "Yes" if value else "No"
+    if isinstance(value, list) and value and all(isinstance(part, str) and part.strip() for part in value):
+        reader.flags.append("answer_not_text")
+        return ", ".join(part.strip() for part in value)
+    return reader.text("answer")
+
+
+def _choices(reader: _Reader) -> dict[str, str] | None:
+    value = reader.raw.get("choices")
+    if value is None or value in ({}, []):
+        return None
+    if isinstance(value, list):
+        reader.flags.append("choices_as_list")
+        value = {chr(ord("A") + i): text for i, text in enumerate(value[:26])}
+    if not isinstance(value, dict):
+        reader.fault("choices", value, "an object of letter and text")
+        return None
+    choices: dict[str, str] = {}
+    for key, text in value.items():
+        letter = _LETTER.fullmatch(key.strip())
+        if letter is None or not isinstance(text, str | int | float) or isinstance(text, bool):
+            reader.fault(f"choices.{key}", text, "a letter with a text")
+            continue
+        choices[letter.group(1).upper()] = (text if isinstance(text, str) else number_text(text)).strip()
+    return dict(sorted(choices.items()))
+
+
+def _ground_truth(reader: _Reader) -> Mapping[str, Any]:
+    value = reader.raw.get("ground_truth")
+    if isinstance(value, dict):
+        return value
+    reader.fault("ground_truth", value, "an object with the labels of the item")
+    return {}
+
+
+def _labels(reader: _Reader, truth: Mapping[str, Any], level: Level) -> tuple[str, ...]:
+    names = ("labels", "diagnosis", "final_diagnosis") if level == "image" else ("final_diagnosis", "labels")
+    for name in names:
+        value = truth.get(name)
+        if value is None:
+            continue
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(label, str) for label in values):
+            reader.fault(f"ground_truth.{name}", value, "a list of texts")
+            return ()
+        return tuple(dict.fromkeys(label for label in (" ".join(v.split()) for v in values) if label))
+    if truth:
+        reader.flags.append("no_labels")
+    return ()
+
+
+def _boxes(reader: _Reader, truth: Mapping[str, Any], slice_num: int | None) -> tuple[RawBox, ...]:
+    value = truth.get("bboxes")
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        reader.fault("ground_truth.bboxes", value, "a list of boxes")
+        return ()
+    boxes = (_box(reader, raw, f"ground_truth.bboxes[{i}]", slice_num) for i, raw in enumerate(value))
+    return tuple(box for box in boxes if box is not None)
+
+
+def _box(reader: _Reader, raw: Any, name: str, slice_num: int | None) -> RawBox | None:
+    if not isinstance(raw, dict):
+        reader.fault(name, raw, "an object with x, y, width and height")
+        return None
+    numbers = [_pixel(reader, raw.get(part), f"{name}.{part}") for part in _BOX_FIELDS]
+    label = raw.get("label")
+    if label is not None and not isinstance(label, str):
+        reader.fault(f"{name}.label", label, "a text or nothing")
+    x, y, width, height = numbers
+    if x is None or y is None or width is None or height is None:
+        return None
+    name_of_label = " ".join(label.split()) if isinstance(label, str) else None
+    return RawBox(x, y, width, height, name_of_label or None, _box_frame(reader, raw, name, slice_num))
+
+
+def _pixel(reader: _Reader, value: Any, name: str) -> float | None:
+    number: float | None = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    elif isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        else:
+            reader.flags.append("box_number_as_text")
+    if number is None or not math.isfinite(number):
+        reader.fault(name, value, "a number of pixels")
+        return None
+    return number
+
+
+def _box_frame(reader: _Reader, raw: Mapping[str, Any], name: str, slice_num: int | None) -> int | None:
+    """The frame that a box names; on an image item only its own slice, or 1 (the one image shown), makes sense."""
+    part = "frame" if raw.get("frame") is not None else "slice_num"
+    if raw.get(part) is None:
+        return None
+    frame = reader.integer(f"{name}.{part}", raw[part], minimum=0)
+    if frame is not None and slice_num is not None and frame not in (slice_num, 1):
+        reader.fault(f"{name}.{part}", raw[part], f"the record's own slice {slice_num}")
+    return frame
