@@ -34,6 +34,12 @@ def test_a_wrong_line_is_reported() -> None:
     assert str(mismatch) == "p-1 number: expected 8, got 7"
 
 
+def test_a_mismatch_with_a_lone_surrogate_can_be_printed() -> None:
+    line = {"id": "p-2", "function": "strip_thinking", "input": {"text": "\ud800"}, "output": "é"}
+    (mismatch,) = parity.replay([line])
+    assert str(mismatch).encode("utf-8").decode("utf-8").endswith('expected "é", got "\\ud800"')
+
+
 @pytest.mark.parametrize(
     ("expected", "got", "agrees"),
     [

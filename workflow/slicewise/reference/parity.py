@@ -196,5 +196,6 @@ def _close(expected: float, got: float) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    # A lone surrogate cannot be printed; it is shown by its number.
+    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= 300 else text[:300] + "…"
