@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
-
 from slicewise import artifacts, layout
 from slicewise.benchmarks import sgmri
 from slicewise.jobs import ReportJob, ReportModel
 from slicewise.params import ReportSettings
+from slicewise.score import schemas
 
 VOLUMES = 12
 SIZE = 96
-_NUMBERS = ("iou_sum", "v_precision_aware", "frame_precision", "frame_recall", "frame_f1")
-_COUNTS = ("n_gold", "n_gold_excluded", "n_pred", "n_emitted", "n_matched", "false_positives_on_normal")
-SCHEMAS = {
-    "answer": artifacts.score_schema("answer", [(n, pa.string(), True) for n in ("kind", "reading", "gold")]),
-    "reasoning": artifacts.score_schema("reasoning"),
-    "grounding": artifacts.score_schema(
-        "grounding",
-        [
-            *((n, pa.int32(), False) for n in (*_COUNTS, "tp_10", "tp_25", "tp_50")),
-            *((n, pa.float64(), True) for n in _NUMBERS),
-            *((f"{part}_{cut}", pa.float64(), True) for part in ("p", "r", "f1") for cut in (10, 25, 50)),
-            ("ious", pa.list_(pa.float64()), False),
-            ("frame_offsets", pa.list_(pa.int32()), False),
-        ],
-    ),
-}
+SCHEMAS = {metric: schemas.schema(metric) for metric in ("answer", "reasoning", "grounding")}
 FAILURES = ("unparsed", "refused", "empty", "truncated", "api_error", "judge_error", "missing_frames")
 
 
@@ -81,11 +66,18 @@ def make_samples(root: Path, benchmark: str, with_frames: bool) -> list[dict[str
             for i in range(n_frames)
         ]
         boxes = [
-            {"frame": b % n_frames, "x0": 20.0 + 9 * b, "y0": 24.0 + v, "x1": 44.0 + 9 * b, "y1": 48.0 + v, "label": "a"}
+            {
+                "frame": b % n_frames,
+                "x0": 20.0 + 9 * b,
+                "y0": 24.0 + v,
+                "x1": 44.0 + 9 * b,
+                "y1": 48.0 + v,
+                "label": "a",
+            }
             for b in range(0 if normal else 1 + v % 3)
         ]
         for task in sgmri.TASKS[level]:
-            rows.append(
+            rows.append(  # noqa: PERF401
                 {
                     "sample_id": f"{domain}-{level}-v{v:02d}-{task}",
                     "benchmark": benchmark,
@@ -94,7 +86,8 @@ def make_samples(root: Path, benchmark: str, with_frames: bool) -> list[dict[str
                     "volume_id": f"v{v:02d}",
                     "modality": ("T1", "FLAIR")[v % 4 == 1] if domain == "brain" else None,
                     "task": task,
-                    "question_type": "open_ended" if task == "captioning" or (task == "diagnosis" and v % 3 == 0)
+                    "question_type": "open_ended"
+                    if task == "captioning" or (task == "diagnosis" and v % 3 == 0)
                     else "closed_ended",
                     "question": "?",
                     "options": None,
@@ -110,7 +103,7 @@ def make_samples(root: Path, benchmark: str, with_frames: bool) -> list[dict[str
     return rows
 
 
-def _outcome(model: str, rng: random.Random) -> str:
+def _outcome(model: str, rng: Random) -> str:
     if model == "absent":
         return "not_run"
     if model == "reader" and rng.random() < 0.4:
@@ -134,7 +127,7 @@ def _base(sample: dict[str, Any], model: str, value: float | None, outcome: str)
     }
 
 
-def _answer(sample: dict[str, Any], model: str, outcome: str, rng: random.Random) -> dict[str, Any]:
+def _answer(sample: dict[str, Any], model: str, outcome: str, rng: Random) -> dict[str, Any]:
     gold = sample["answer"]
     kind = {"detection": "yes_no", "counting": "count"}.get(sample["task"], "short_text")
     wrong = {"yes": "no", "no": "yes"}.get(gold, "2")
@@ -143,14 +136,15 @@ def _answer(sample: dict[str, Any], model: str, outcome: str, rng: random.Random
     return {**_base(sample, model, float(reading == gold), outcome), **extra}
 
 
-def _grounding(sample: dict[str, Any], model: str, outcome: str, rng: random.Random) -> dict[str, Any]:
+def _grounding(sample: dict[str, Any], model: str, outcome: str, rng: Random) -> dict[str, Any]:
     n_gold = len(sample["boxes"])
     n_pred = {"oracle": n_gold, "always-yes": 0}.get(model, 2) if outcome == "ok" else 0
     ious = [1.0 if model == "oracle" else round(rng.uniform(0.05, 0.9), 3) for _ in range(min(n_gold, n_pred))]
     value = sum(ious) / n_gold if n_gold else None
     row: dict[str, Any] = {
         "n_gold": n_gold, "n_gold_excluded": 0, "n_pred": n_pred, "n_emitted": n_pred, "n_matched": len(ious),
-        "iou_sum": sum(ious), "ious": ious, "v_precision_aware": sum(ious) / max(n_gold, n_pred, 1),
+        "iou_sum": sum(ious), "ious": ious + [0.0] * (n_gold - len(ious)),
+        "v_precision_aware": sum(ious) / max(n_gold, n_pred, 1),
         "frame_precision": 1.0, "frame_recall": 1.0, "frame_f1": 1.0,
         "frame_offsets": [0 if model == "oracle" else rng.choice([-1, 0, 0, 1, 2]) for _ in range(n_pred)],
         "false_positives_on_normal": 0 if n_gold else n_pred,
@@ -164,7 +158,7 @@ def _grounding(sample: dict[str, Any], model: str, outcome: str, rng: random.Ran
     return {**_base(sample, model, value, outcome), **row}
 
 
-def _parsed(sample: dict[str, Any], model: str, rng: random.Random) -> dict[str, Any]:
+def _parsed(sample: dict[str, Any], model: str, rng: Random) -> dict[str, Any]:
     shift = 0 if model == "oracle" else rng.choice([4, 9])
     boxes = [{**b, "x0": b["x0"] + shift, "x1": b["x1"] + shift} for b in sample["boxes"]]
     boxes = {"always-yes": [], "absent": None}.get(model, boxes)
@@ -189,14 +183,14 @@ def make_tree(root: Path, job: ReportJob | None = None, with_frames: bool = True
 def _write_model(root: Path, benchmark: str, model: str, samples: list[dict[str, Any]], shuffle: int) -> None:
     rows: dict[str, list[dict[str, Any]]] = {"answer": [], "reasoning": [], "grounding": []}
     parsed = []
-    for sample in random.Random(shuffle).sample(samples, len(samples)):
-        rng = random.Random(hashlib.sha256(f"{benchmark}{model}{sample['sample_id']}".encode()).hexdigest())
+    for sample in Random(shuffle).sample(samples, len(samples)):  # noqa: S311
+        rng = Random(hashlib.sha256(f"{benchmark}{model}{sample['sample_id']}".encode()).hexdigest())  # noqa: S311
         outcome = _outcome(model, rng)
         if sgmri.applies("answer", sample["task"], sample["question_type"], True):
             rows["answer"].append(_answer(sample, model, outcome, rng))
         if sgmri.applies("reasoning", sample["task"], sample["question_type"], True):
             value = {"oracle": 0.98, "always-yes": 0.11}.get(model, round(rng.uniform(0.2, 0.5), 6))
-            rows["reasoning"].append(_base(sample, model, value, outcome))
+            rows["reasoning"].append({**_base(sample, model, value, outcome), "proxy": True})
         if sgmri.applies("grounding", sample["task"], sample["question_type"], True):
             rows["grounding"].append(_grounding(sample, model, outcome, rng))
             parsed.append(_parsed(sample, model, rng))

@@ -64,15 +64,13 @@ def compare(items: pd.DataFrame, cells: pd.DataFrame, job: ReportJob) -> pd.Data
             for column in collect.columns(benchmark)
         ]
         rows += _with_verdicts(own)
-    return pd.DataFrame(
-        [{**row, "position": position} for position, row in enumerate(rows)], columns=list(BLIND.names)
-    )
+    return pd.DataFrame([{**row, "position": position} for position, row in enumerate(rows)], columns=list(BLIND.names))
 
 
 def _best(cells: pd.DataFrame, benchmark: str, blind: list[str], column: str) -> str | None:
     pool = cells[(cells["benchmark"] == benchmark) & cells["model"].isin(blind) & (cells["column"] == column)]
     pool = pool.dropna(subset=["value"])
-    return None if pool.empty else str(pool.loc[pool["value"].idxmax(), "model"])
+    return None if pool.empty else str(pool["model"].iloc[int(pool["value"].to_numpy().argmax())])
 
 
 def paired_influence(a: pd.DataFrame, b: pd.DataFrame, volumes: npt.NDArray[np.str_], columns: list[str]) -> (

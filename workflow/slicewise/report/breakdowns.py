@@ -74,8 +74,8 @@ def breakdown(items: pd.DataFrame, name: str, job: ReportJob) -> pd.DataFrame:
 
 def _grouped(items: pd.DataFrame, field: str) -> pd.DataFrame:
     if field == "labels":
-        names = [sorted(set(labels)) or [NO_GROUP] for labels in items["labels"]]
-        return items.assign(group=names).explode("group", ignore_index=True)
+        names: list[Any] = [sorted(set(labels)) or [NO_GROUP] for labels in items["labels"]]
+        return items.assign(group=pd.Series(names, index=items.index)).explode("group", ignore_index=True)
     return items.assign(group=items[field].fillna(NO_GROUP).astype(str))
 
 

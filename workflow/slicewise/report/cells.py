@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -90,8 +92,9 @@ def _moments(items: pd.DataFrame, by: list[str], index: pd.Index) -> pd.DataFram
     whole = parts.groupby(level=keys, dropna=False).agg(
         total=("sum", "sum"), n=("count", "sum"), clusters=("sum", "size")
     )
-    aligned = whole.reindex(parts.index.droplevel("volume_id"))
-    total, n = aligned["total"].to_numpy(), aligned["n"].to_numpy()
+    groups = parts.groupby(level=keys, dropna=False)
+    total = groups["sum"].transform("sum").to_numpy(dtype=np.float64)
+    n = groups["count"].transform("sum").to_numpy(dtype=np.float64)
     pull = (parts["sum"].to_numpy() - total / n * parts["count"].to_numpy()) / n
     squares = pd.Series(pull**2, index=parts.index).groupby(level=keys, dropna=False).sum()
     many = whole["clusters"].where(whole["clusters"] > 1)
@@ -134,10 +137,14 @@ def totals(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Sums and counts of the counted items, both of shape (volumes, columns)."""
     row = np.searchsorted(volumes, items["volume_id"].to_numpy(dtype=str))
-    place = row * len(columns) + pd.Index(columns).get_indexer(items["column"])
+    place = row * len(columns) + pd.Index(columns).get_indexer(pd.Index(items["column"]))
     shape = (len(volumes), len(columns))
     size = len(volumes) * len(columns)
-    sums = np.bincount(place, weights=items["x"].to_numpy(dtype=np.float64), minlength=size).reshape(shape)
+    sums = (
+        np.bincount(place, weights=items["x"].to_numpy(dtype=np.float64), minlength=size)
+        .astype(np.float64)
+        .reshape(shape)
+    )
     counts = np.bincount(place, minlength=size).astype(np.float64).reshape(shape)
     return sums, counts
 
@@ -163,7 +170,7 @@ def _model_cells(
 
 def _average(
     rows: pd.DataFrame, sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], confidence: float
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The Avg. cell: plain mean of the columns, undefined when one of them is."""
     value = float(rows["value"].mean(skipna=False))
     clusters = int((counts.sum(axis=1) > 0).sum())

@@ -7,6 +7,7 @@ no row for it counts it as ``not_run``: an item can be missing, but it cannot va
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,7 +76,9 @@ def _join(asked: pd.DataFrame, scores: pd.DataFrame, column: sgmri.Column) -> pd
     joined = asked.merge(scores[["sample_id", "value", "outcome"]], on="sample_id", how="left", validate="1:1")
     joined["outcome"] = joined["outcome"].fillna(Outcome.NOT_RUN.value)
     if column.metric == "grounding":  # without a gold box there is no V, whatever became of the answer
-        joined.loc[joined["n_gold"] == 0, ["value", "outcome"]] = [np.nan, Outcome.NO_REFERENCE.value]
+        gold = joined["n_gold"] > 0
+        joined["value"] = joined["value"].where(gold)
+        joined["outcome"] = joined["outcome"].where(gold, Outcome.NO_REFERENCE.value)
     return joined.assign(column=column.key, metric=column.metric)
 
 
@@ -113,12 +116,22 @@ def _model_items(
                 f"{layout.score(benchmark, model, metric)}: scores {len(strangers)} item(s) such as "
                 f"'{min(strangers)}' that {layout.samples(benchmark)} does not have: run the earlier stages again."
             )
+    if not job.judge_is_proxy and bool(scores["reasoning"]["proxy"].any()):
+        raise UserError(
+            f"{layout.score(benchmark, model, 'reasoning')}: holds verdicts of a proxy judge, but the settings name "
+            f"the judge '{job.judge}', which is none: run the score stage again."
+        )
     return [
         _join(_asked(asked, column, job.protocol), scores[column.metric], column).assign(
             benchmark=benchmark, model=model
         )
         for column in sgmri.COLUMNS[level]
     ]
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dictionaries; NaN stays NaN."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def columns(benchmark: str) -> list[str]:

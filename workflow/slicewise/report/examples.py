@@ -30,8 +30,7 @@ def examples(source: Source) -> Any:
     models = _models(source)
     predicted = {name: _boxes(source, name) for name in models}
     titles = {model.name: model.title for model in source.job.models}
-    width = style.DOUBLE / min(COLUMNS, len(items))
-    figure, axes = style.panels(len(items), COLUMNS, style.DOUBLE, width + 0.2)
+    figure, axes = style.panels(len(items), COLUMNS, style.DOUBLE, style.DOUBLE / COLUMNS + 0.2)
     for axis, item in zip(axes, items, strict=True):
         _panel(axis, source.root, item, predicted)
     handles = [Line2D([], [], color=GOLD, linewidth=1.6, label="gold")]
@@ -73,9 +72,7 @@ def _models(source: Source) -> list[str]:
 
 
 def _boxes(source: Source, model: str) -> dict[str, list[dict[str, Any]]]:
-    rows = artifacts.read_rows(
-        source.root / layout.parsed(source.benchmark, model), columns=["sample_id", "boxes"]
-    )
+    rows = artifacts.read_rows(source.root / layout.parsed(source.benchmark, model), columns=["sample_id", "boxes"])
     return {row["sample_id"]: row["boxes"] or [] for row in rows}
 
 

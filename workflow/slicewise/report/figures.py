@@ -70,14 +70,13 @@ def scores(source: Source) -> Any:
     titles = collect.column_titles(source.benchmark)
     figure, axes = style.panels(len(keys) + 1, 4, style.DOUBLE, 0.75 + 0.15 * len(models), sharex=True, sharey=True)
     for axis, key in zip(axes, keys, strict=False):
-        rows = source.cells[source.cells["column"] == key].set_index("model")
+        rows = {row["model"]: row for row in collect.records(source.cells[source.cells["column"] == key])}
         for y, model in enumerate(models):
-            _dot(axis, rows.loc[model.name], y, role(model)[1])
+            _dot(axis, rows[model.name], y, role(model)[1])
         axis.set_title(titles[key] + (" (proxy)" if collect.is_proxy(source.job, key) else ""))
         axis.grid(axis="x")
-    for axis in axes[len(keys) - 4 : len(keys)]:
-        axis.set_xlabel("score × 100")
         axis.tick_params(labelbottom=True)
+    figure.supxlabel("score × 100", fontsize=7.5)
     axes[0].set_xlim(-4, 104)
     axes[0].set_ylim(len(models) - 0.5, -0.5)
     axes[0].set_yticks(range(len(models)), [model.title for model in models])
@@ -85,7 +84,7 @@ def scores(source: Source) -> Any:
     return figure
 
 
-def _dot(axis: Any, row: pd.Series, y: int, colour: str) -> None:
+def _dot(axis: Any, row: dict[str, Any], y: int, colour: str) -> None:
     if pd.isna(row["value"]):
         axis.text(2, y, "no result", va="center", fontsize=6.5, color=style.GREY)
         return
@@ -111,7 +110,9 @@ def _score_legend(axis: Any, source: Source) -> None:
         handles.append(Line2D([], [], color=style.VERMILLION, linewidth=1.1, label="worst to best (incomplete)"))
     axis.axis("off")
     confidence = f"{100 * source.job.report.confidence:g} %"
-    axis.legend(handles=handles, loc="center left", title=f"bars: {confidence} interval\nover volumes", alignment="left")
+    axis.legend(
+        handles=handles, loc="center left", title=f"bars: {confidence} interval\nover volumes", alignment="left"
+    )
 
 
 def outcomes(source: Source) -> Any:

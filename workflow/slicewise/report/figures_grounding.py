@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -44,7 +45,7 @@ def boxes(source: Source) -> Any:
         Line2D([], [], color=style.BLACK, marker="o", markersize=4.5, markerfacecolor="white", linestyle="none",
                label="hollow: precision-aware V")
     )  # fmt: skip
-    axis.set_xlim(left=0, right=max(1.0, axis.get_xlim()[1]))
+    axis.set_xlim(left=0, right=max(1.0, 1.05 * axis.get_xlim()[1]))
     axis.set_ylim(-3, 103)
     axis.set_xlabel("boxes emitted per localization item")
     axis.set_ylabel("V-Score × 100")
@@ -54,32 +55,34 @@ def boxes(source: Source) -> Any:
 
 
 def _frames(source: Source) -> dict[str, pd.DataFrame]:
+    """Title -> grounding scores; the oracle is left out, its boxes are the gold ones."""
     return {
         model.title: diagnostics.grounding_items(source.job, source.root, source.benchmark, model.name)
         for model in source.job.models
+        if model.baseline != "oracle"
     }
 
 
 def iou(source: Source) -> Any:
-    """IoU of every gold box with its match, one panel per model; unmatched gold boxes in a bar of their own."""
-    found = {
-        title: (np.concatenate([np.empty(0), *rows["ious"].dropna()]), int(rows["n_gold"].sum()))
-        for title, rows in ((t, f[f["outcome"] != Outcome.NO_REFERENCE]) for t, f in _frames(source).items())
-    }
+    """IoU of the matched gold boxes, one panel per model; how many stay unmatched stands above it."""
+    found = {}
+    for title, frame in _frames(source).items():
+        rows = frame[frame["outcome"] != Outcome.NO_REFERENCE]
+        values = np.concatenate([np.empty(0), *rows["ious"].dropna()])
+        found[title] = (values[values > 0], int(rows["n_gold"].sum()))
     shown = {title: pair for title, pair in found.items() if pair[0].size}
     if not shown:
         return style.message(source.benchmark, "No model's box overlaps a gold box.")
-    figure, axes = style.panels(len(shown), 4, style.DOUBLE, 1.35, sharex=True, sharey=True)
+    figure, axes = style.panels(len(shown), 4, style.DOUBLE, 1.45, sharex=True, sharey=True)
     colours = {model.title: role(model)[1] for model in source.job.models}
     for axis, (title, (values, gold)) in zip(axes, shown.items(), strict=True):
         heights = 100 * np.histogram(values.clip(0, 1), BINS)[0] / gold
         axis.bar(BINS[:-1], heights, width=0.05, align="edge", color=colours[title], edgecolor="white", linewidth=0.3)
-        lost = 100 * (gold - values.size) / gold
-        axis.bar(-0.12, lost, width=0.1, color=style.ORANGE, hatch="////", edgecolor="white", linewidth=0.3)
-        axis.set_title(f"{title} ({gold} gold boxes)")
+        axis.set_title(f"{title}\n{100 * (gold - values.size) / gold:.0f} % of {gold} unmatched")
         axis.grid(axis="y")
-        axis.set_xticks([-0.12, 0, 0.5, 1], ["none", "0", "0.5", "1"])
         axis.tick_params(labelbottom=True)
+    axes[0].set_xlim(0, 1)
+    axes[0].set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     _outer_labels(axes, "IoU with the match", "% of gold boxes")
     _left_out(figure, found, shown, "no box overlaps gold")
     return figure
@@ -96,7 +99,7 @@ def offsets(source: Source) -> Any:
         return style.message(source.benchmark, "One frame per item: there is no frame to miss.")
     if not shown:
         return style.message(source.benchmark, "No model placed a box on a frame.")
-    figure, axes = style.panels(len(shown), 4, style.DOUBLE, 1.35, sharex=True, sharey=True)
+    figure, axes = style.panels(len(shown), 4, style.DOUBLE, 1.4, sharex=True, sharey=True)
     colours = {model.title: role(model)[1] for model in source.job.models}
     reach = int(min(FAR, max(1, *(np.abs(values).max() for values in shown.values()))))
     for axis, (title, values) in zip(axes, shown.items(), strict=True):
@@ -127,4 +130,6 @@ def _outer_labels(axes: list[Any], x: str, y: str) -> None:
 def _left_out(figure: Any, found: dict[str, Any], shown: dict[str, Any], why: str) -> None:
     missing = [title for title in found if title not in shown]
     if missing:
-        figure.suptitle(f"not shown ({why}): {', '.join(missing)}", fontsize=7, color=style.GREY)
+        text = f"not shown ({why}): {', '.join(missing)}"
+        wrapped = textwrap.fill(text, int(15 * figure.get_figwidth()), break_on_hyphens=False)
+        figure.suptitle(wrapped, fontsize=7, color=style.GREY)

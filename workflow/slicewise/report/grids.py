@@ -65,7 +65,7 @@ def companion(cells: pd.DataFrame, benchmark: str, job: ReportJob) -> Grid:
             percent(row["coverage"], 1),
             *(str(row[name]) for name in seen),
         )
-        for row in mine.to_dict("records")
+        for row in collect.records(mine)
     )
     level = f"{100 * job.report.confidence:g} %"
     headers = ("Model", "Column", "Score", f"{level} bootstrap", f"{level} CR1 t", "n", "Volumes", "Coverage %", *seen)
@@ -76,7 +76,7 @@ def breakdown(table: pd.DataFrame, name: str, benchmark: str, column: str, job: 
     """One column of a breakdown: groups down, models across, each cell score and n."""
     mine = table[(table["benchmark"] == benchmark) & (table["column"] == column)]
     groups = sorted(set(mine["group"]) - {MACRO, MICRO}) + [g for g in (MACRO, MICRO) if g in set(mine["group"])]
-    by_key = {(row["model"], row["group"]): row for row in mine.to_dict("records")}
+    by_key = {(row["model"], row["group"]): row for row in collect.records(mine)}
     rows = tuple((group, *(_scored(by_key.get((model.name, group))) for model in job.models)) for group in groups)
     title = collect.column_titles(benchmark)[column] + PROXY * collect.is_proxy(job, column)
     headers = (name.capitalize().replace("-", " "), *(model.title for model in job.models))
@@ -106,7 +106,7 @@ def blind(table: pd.DataFrame, benchmark: str, job: ReportJob) -> Grid:
             percent(row["detectable"]),
             str(row["n"]),
         )
-        for row in table[table["benchmark"] == benchmark].to_dict("records")
+        for row in collect.records(table[table["benchmark"] == benchmark])
     )
     headers = (
         "Model", "Column", "Best blind", "Verdict", "Difference", f"{100 * job.report.confidence:g} % CR1 t",

@@ -28,7 +28,7 @@ def _rounded(value: Any) -> float | None:
 def metrics(cells: pd.DataFrame) -> dict[str, dict[str, dict[str, dict[str, float | int | None]]]]:
     """``{benchmark: {model: {column: {value, n, coverage}}}}``, values in [0, 1] to 6 decimals."""
     tree: dict[str, dict[str, dict[str, dict[str, float | int | None]]]] = {}
-    for row in cells.to_dict("records"):
+    for row in collect.records(cells):
         leaf = {"value": _rounded(row["value"]), "n": int(row["n"]), "coverage": _rounded(row["coverage"])}
         tree.setdefault(row["benchmark"], {}).setdefault(row["model"], {})[row["column"]] = leaf
     return tree
@@ -42,7 +42,7 @@ def plot_path(name: str) -> Path:
 def write(root: Path, cells: pd.DataFrame, grounding: Sequence[Mapping[str, Any]]) -> None:
     """Write ``metrics.json`` and the CSV files of the plots."""
     artifacts.write_json(root / METRICS, metrics(cells))
-    records = cells.to_dict("records")
+    records = collect.records(cells)
     rows: dict[str, Sequence[Mapping[str, Any]]] = {
         "scores": [row for row in records if not pd.isna(row["value"])],
         "outcomes": [

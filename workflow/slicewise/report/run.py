@@ -156,3 +156,18 @@ def figures(job: ReportJob, root: Path) -> None:
     from slicewise.report import figures as drawings
 
     drawings.draw(job, root)
+
+
+def site(job: ReportJob, root: Path) -> None:
+    """Write the page ``results/report/index.html``.
+
+    Args:
+        job: The report's settings.
+        root: The project's root.
+
+    Raises:
+        UserError: The tables are missing.
+    """
+    from slicewise.report.site import build
+
+    artifacts.write_text(root / PAGE, build.render(job, root))

@@ -52,7 +52,7 @@ def cluster_totals(values: Sequence[float] | Floats, clusters: Sequence[str]) ->
         raise ValueError("a value is not finite; leave out items without a value before")
     names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     order = np.lexsort((numbers, index))  # the value breaks ties, so floats are always added in one order
-    sums = np.bincount(index[order], weights=numbers[order], minlength=len(names))
+    sums = np.bincount(index[order], weights=numbers[order], minlength=len(names)).astype(np.float64)
     counts = np.bincount(index, minlength=len(names)).astype(np.float64)
     return Totals(tuple(names.tolist()), sums, counts)
 
@@ -197,9 +197,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def minimal_detectable_effect(
-    se: float | None, clusters: int, alpha: float = 0.05, power: float = 0.8
-) -> float | None:
+def minimal_detectable_effect(se: float | None, clusters: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
     """The true difference that a two-sided t test at ``alpha`` finds with probability ``power``, given its SE."""
     if se is None or clusters < 2:
         return None

@@ -80,12 +80,13 @@ def panels(number: int, columns: int, width: float, height: float, **kwargs: Any
 
     Args:
         number: How many panels.
-        columns: Panels per row, at most.
-        width: Of the figure, inches.
+        columns: Panels per full row.
+        width: Of the figure when a row is full, inches; fewer panels make a narrower figure.
         height: Of one panel, inches.
         **kwargs: For ``plt.subplots``, such as ``sharex``.
     """
-    columns = max(1, min(columns, number))
+    full, columns = columns, max(1, min(columns, number))
+    width = max(COLUMN, width * columns / full)
     rows = -(-number // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False, **kwargs)
     flat = list(axes.flat)

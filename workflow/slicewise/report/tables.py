@@ -110,7 +110,7 @@ def _number(value: Any) -> float | None:
 
 
 def _our_row(cells: pd.DataFrame, model: ReportModel, keys: list[str]) -> Row:
-    by_column = {str(row["column"]): row for row in cells.to_dict("records")}
+    by_column = {str(row["column"]): row for row in collect.records(cells)}
     made = tuple(
         Cell(
             value=_number(by_column[key]["value"]),
@@ -146,9 +146,7 @@ def _rank(rows: list[Row], joint: list[bool]) -> list[Row]:
         groups: Iterable[tuple[Block, ...]] = [("ours", "published")] if together else [("ours",), ("published",)]
         for group in groups:
             members = [
-                i
-                for i, row in enumerate(rows)
-                if row.block in group and row.ranked and _rankable(row.cells[column])
+                i for i, row in enumerate(rows) if row.block in group and row.ranked and _rankable(row.cells[column])
             ]
             places = sorted({rows[i].cells[column].printed for i in members}, key=float, reverse=True)
             for i in members if len(places) > 1 else []:
@@ -204,7 +202,7 @@ def _incomplete_notes(cells: pd.DataFrame, job: ReportJob, titles: dict[str, str
             continue
         bounds = ", ".join(
             f"{titles[row['column']]} {100 * row['worst']:.2f} to {100 * row['best']:.2f}"
-            for row in rows.to_dict("records")
+            for row in collect.records(rows)
         )
         yield f"{INCOMPLETE} {model.title}: items were lost ({_causes(rows)}); complete values lie in {bounds}."
 
