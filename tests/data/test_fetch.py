@@ -243,10 +243,10 @@ def serve(raw: HTTPServer, name: str, content: bytes, ranges: list[str] | None =
 def test_the_annotations_are_fetched_once(raw: HTTPServer, tmp_path: Path) -> None:
     for name, content in CSV.items():
         serve(raw, name, content)
-    assert fetch.fastmri_plus(tmp_path / "new", "abc", EXPECTED) == tmp_path / "new"
+    assert fetch.fastmri_plus("abc", tmp_path / "new", EXPECTED) == tmp_path / "new"
     assert {p.name: p.read_bytes() for p in (tmp_path / "new").iterdir()} == CSV
     asked = len(raw.log)
-    fetch.fastmri_plus(tmp_path / "new", "abc", EXPECTED)
+    fetch.fastmri_plus("abc", tmp_path / "new", EXPECTED)
     assert len(raw.log) == asked
 
 
@@ -255,7 +255,7 @@ def test_a_part_of_an_earlier_run_is_used(raw: HTTPServer, tmp_path: Path, part:
     ranges: list[str] = []
     serve(raw, "brain.csv", CSV["brain.csv"], ranges)
     (tmp_path / "brain.csv.part").write_bytes(part)
-    fetch.fastmri_plus(tmp_path, "abc", {"brain.csv": EXPECTED["brain.csv"]})
+    fetch.fastmri_plus("abc", tmp_path, {"brain.csv": EXPECTED["brain.csv"]})
     assert (tmp_path / "brain.csv").read_bytes() == CSV["brain.csv"]
     assert ranges[0] == f"bytes={len(part)}-"
     assert not (tmp_path / "brain.csv.part").exists()
@@ -264,19 +264,19 @@ def test_a_part_of_an_earlier_run_is_used(raw: HTTPServer, tmp_path: Path, part:
 def test_a_damaged_part_is_dropped(raw: HTTPServer, tmp_path: Path) -> None:
     serve(raw, "brain.csv", CSV["brain.csv"])
     (tmp_path / "brain.csv.part").write_bytes(b"x" * 100)
-    fetch.fastmri_plus(tmp_path, "abc", {"brain.csv": EXPECTED["brain.csv"]})
+    fetch.fastmri_plus("abc", tmp_path, {"brain.csv": EXPECTED["brain.csv"]})
     assert (tmp_path / "brain.csv").read_bytes() == CSV["brain.csv"]
 
 
 def test_windows_line_ends_are_the_same_file(raw: HTTPServer, tmp_path: Path) -> None:
     serve(raw, "knee.csv", CSV["knee.csv"].replace(b"\n", b"\r\n"))
-    fetch.fastmri_plus(tmp_path, "abc", {"knee.csv": EXPECTED["knee.csv"]})
+    fetch.fastmri_plus("abc", tmp_path, {"knee.csv": EXPECTED["knee.csv"]})
 
 
 def test_other_bytes_are_refused(raw: HTTPServer, tmp_path: Path) -> None:
     serve(raw, "knee.csv", b"<html>sign in</html>")
     with pytest.raises(UserError, match=r"checksum is not the expected one.*'data.fastmri_plus'"):
-        fetch.fastmri_plus(tmp_path, "abc", {"knee.csv": EXPECTED["knee.csv"]})
+        fetch.fastmri_plus("abc", tmp_path, {"knee.csv": EXPECTED["knee.csv"]})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -293,7 +293,7 @@ def test_a_dropped_connection_is_resumed(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_server_that_fails_now_and_then_is_asked_again(raw: HTTPServer, tmp_path: Path) -> None:
     raw.expect_ordered_request("/mirror/abc/Annotations/knee.csv").respond_with_data(status=503)
     raw.expect_ordered_request("/mirror/abc/Annotations/knee.csv").respond_with_data(CSV["knee.csv"])
-    fetch.fastmri_plus(tmp_path, "abc", {"knee.csv": EXPECTED["knee.csv"]})
+    fetch.fastmri_plus("abc", tmp_path, {"knee.csv": EXPECTED["knee.csv"]})
 
 
 def test_offline_names_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,15 +302,15 @@ def test_offline_names_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv(fetch.FASTMRI_PLUS_URL_VARIABLE, f"http://127.0.0.1:{closed.getsockname()[1]}")
         with pytest.raises(UserError, match=r"cannot be reached .* set 'data.fastmri_plus' to their folder"):
-            fetch.fastmri_plus(tmp_path, fetch.FASTMRI_PLUS_COMMIT)
+            fetch.fastmri_plus(fetch.FASTMRI_PLUS_COMMIT, tmp_path)
 
 
 def test_a_missing_file_is_one_sentence(raw: HTTPServer, tmp_path: Path) -> None:
     raw.expect_request("/mirror/abc/Annotations/knee.csv").respond_with_data(status=404)
     with pytest.raises(UserError, match="the server answered 404"):
-        fetch.fastmri_plus(tmp_path, "abc", {"knee.csv": "0"})
+        fetch.fastmri_plus("abc", tmp_path, {"knee.csv": "0"})
 
 
 def test_an_unknown_commit_has_no_checksum(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"data.fastmri_plus_commit: no checksums are known for 'ffff'"):
-        fetch.fastmri_plus(tmp_path, "ffff")
+        fetch.fastmri_plus("ffff", tmp_path)

@@ -98,7 +98,7 @@ def fetch_fastmri_plus(out: Path | None, params_file: Path) -> None:
     from slicewise.data import fetch as fetching
 
     commit = params.load(params_file).data.fastmri_plus_commit
-    target = fetching.fastmri_plus(out or fetching.FASTMRI_PLUS_FOLDER, commit)
+    target = fetching.fastmri_plus(commit, out or fetching.FASTMRI_PLUS_FOLDER)
     click.echo(f"{target}: brain.csv and knee.csv of fastMRI+ at commit {commit}")
 
 

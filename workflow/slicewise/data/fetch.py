@@ -167,13 +167,13 @@ def _is_text(digest: str, path: Path) -> bool:
 
 
 def fastmri_plus(
-    out: Path = FASTMRI_PLUS_FOLDER, commit: str = FASTMRI_PLUS_COMMIT, expected: Mapping[str, str] | None = None
+    commit: str = FASTMRI_PLUS_COMMIT, out: Path = FASTMRI_PLUS_FOLDER, expected: Mapping[str, str] | None = None
 ) -> Path:
     """Fetch ``brain.csv`` and ``knee.csv`` of fastMRI+ at a pinned commit and return their folder.
 
     Args:
-        out: Where they go; files that are there and whole are kept.
         commit: The commit of ``microsoft/fastmri-plus``.
+        out: Where they go; files that are there and whole are kept.
         expected: Checksums by file name (:func:`text_sha256`); default: those of the pinned commit.
 
     Raises:

@@ -18,7 +18,7 @@ from slicewise.geometry import Box
 Row = Mapping[str, Any]
 
 KINDS = {
-    "laterality_contradicts_box": "the text names one side of the brain, every box lies on the other",
+    "laterality_contradicts_box": "the text names a side of the brain, the boxes lie on the other",
     "box_outside_frame": "a box reaches outside its frame",
     "zero_area_box": "a box has no area; scoring leaves it out",
     "duplicate_box": "two boxes are the same; scoring counts them once",
@@ -31,6 +31,7 @@ KINDS = {
 }
 _FROM_LOADER = ("frame_out_of_range", "box_without_frame")  # visible only while the released number is still there
 _SIDE = re.compile(r"\b(left|right|bilateral|both)\b", re.IGNORECASE)
+_TEXT_BOX = re.compile(r"\[\s*(-?\d+(?:\.\d+)?)\s*,[^,\]]+,\s*(\d+(?:\.\d+)?)\s*,[^,\]]+\]")  # x and width
 _LETTERS = re.compile(r"\(([A-Z])\)|\b([A-Z])\b")
 _INTEGER = re.compile(r"\s*(\d+)\s*\.?\s*")
 _YES_NO = re.compile(r"\s*(yes|no)\b", re.IGNORECASE)
@@ -97,22 +98,35 @@ def _localization_faults(row: Row, boxes: Sequence[Box]) -> Iterator[tuple[str, 
         if labels and not _NORMAL.search(row["answer"]):
             yield "localization_without_box", f"labels {labels}"
         return
-    if row["domain"] != "brain" or not row["frames"]:
-        return
-    named = {side.lower() for side in _SIDE.findall(row["answer"])}
-    if len(named) != 1 or not named <= {"left", "right"}:
-        return  # no side, or both
-    sides = [_side(box, row["frames"][box.frame or 0]["width"]) for box in boxes if box.area > 0]
-    if sides and None not in sides and not named & set(sides):
-        yield "laterality_contradicts_box", f"text says {named.pop()}, boxes lie on the {sides[0]}"
+    if row["domain"] == "brain":
+        yield from (("laterality_contradicts_box", detail) for detail in _wrong_sides(row, boxes))
 
 
-def _side(box: Box, width: int) -> str | None:
+def _wrong_sides(row: Row, boxes: Sequence[Box]) -> Iterator[str]:
+    """Where the text names a side and every box that follows, up to the next side named, lies on the other.
+
+    A text without boxes is compared with all boxes of the item.
+    """
+    answer = row["answer"]
+    names = list(_SIDE.finditer(answer))
+    without = not _TEXT_BOX.search(answer)
+    width = max((frame["width"] for frame in row["frames"]), default=0)
+    for name, following in zip(names, [*names[1:], None], strict=False):
+        text = answer[name.end() : following.start() if following else len(answer)]
+        written = [(float(x), float(x) + float(w)) for x, w in _TEXT_BOX.findall(text)]
+        spans = [(box.x0, box.x1) for box in boxes] if without and len(names) == 1 else written
+        found = {_side(x0, x1, width) for x0, x1 in spans if x1 > x0}
+        said = name.group(0).lower()
+        if len(found) == 1 and None not in found and said not in found:
+            yield f"text says {said}, {len(spans)} box(es) lie on the {found.pop()}"
+
+
+def _side(x0: float, x1: float, width: int) -> str | None:
     """The patient's side on which a box lies wholly; the image's left half shows the patient's right."""
     middle = width / 2
-    if box.x1 <= middle:
+    if x1 <= middle:
         return "right"
-    return "left" if box.x0 >= middle else None
+    return "left" if x0 >= middle else None
 
 
 def _answer_faults(row: Row, expected: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
