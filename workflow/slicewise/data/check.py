@@ -9,7 +9,7 @@ from typing import Any
 
 from slicewise import artifacts
 from slicewise.benchmarks.sgmri import LEVELS
-from slicewise.data import sgmri, suspicion
+from slicewise.data import files, suspicion
 from slicewise.data.records import Fault
 from slicewise.errors import UserError
 from slicewise.geometry import Box
@@ -92,23 +92,18 @@ def train_volumes(path: Path) -> set[str]:
     """Ids of the volumes of a training split: a released data folder, or a ``samples.parquet``.
 
     Raises:
-        UserError: Neither level has a training file there.
+        UserError: There is no training file, or one is no JSON.
     """
     if path.is_file():
         return {row["volume_id"] for row in artifacts.read_rows(path, columns=["volume_id"])}
-    volumes: set[str] = set()
-    reason: UserError | None = None
-    for level in LEVELS:
-        for domain in ("brain", "knee"):
-            try:
-                records, _ = sgmri.read(path, "train", level, (domain,))
-            except UserError as error:
-                reason = error
-                continue
-            volumes.update(record.volume_id for record in records)
-    if not volumes and reason is not None:
-        raise reason
-    return volumes
+    found = [file for level in LEVELS for file in files.present(path, "train", level)]
+    if not found:
+        raise UserError(
+            f"{path}: has no training questions; expected the released files of the split 'train', "
+            "or a samples.parquet."
+        )
+    records = (raw for file in found for raw in files.read_array(file))
+    return {raw["volume_id"] for raw in records if isinstance(raw, dict) and isinstance(raw.get("volume_id"), str)}
 
 
 def overlap(rows: Sequence[Row], train: set[str]) -> list[str]:

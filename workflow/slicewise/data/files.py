@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,18 +53,26 @@ def discover(root: Path, split: str, level: Level, domains: Sequence[str] = DOMA
         UserError: The folder is missing, an anatomy has no file, or two places hold the same part, as when both
             layouts or both ``val`` and ``test`` lie side by side.
     """
+    files = [file for file in present(root, split, level) if file.domain in domains]
+    for domain in domains:
+        _one_source(Path(root), split, level, domain, {f.source for f in files if f.domain == domain})
+    return files
+
+
+def present(root: Path, split: str, level: Level) -> list[SourceFile]:
+    """All files of one split and level, of whatever anatomy and in whatever places, sorted by path.
+
+    Raises:
+        UserError: The folder is missing.
+    """
     root = Path(root)
     if not root.is_dir():
         raise UserError(
             f"{root}: no such folder; expected the released SGMRI-VQA files: set 'data.sgmri.path', "
             "or run `slicewise data fetch sgmri`."
         )
-    wanted = _SPLITS[split]
     found = (_classify(path, root) for path in sorted(root.rglob("*.json")))
-    files = [f for f in found if f is not None and f.split == wanted and f.level == level and f.domain in domains]
-    for domain in domains:
-        _one_source(root, split, level, domain, {f.source for f in files if f.domain == domain})
-    return files
+    return [f for f in found if f is not None and f.split == _SPLITS[split] and f.level == level]
 
 
 def _classify(path: Path, root: Path) -> SourceFile | None:
@@ -133,11 +140,3 @@ def _no_constant(name: str) -> NoReturn:
 
 def _kind(value: Any) -> str:
     return "object" if isinstance(value, dict) else type(value).__name__
-
-
-def by_domain(files: Iterable[SourceFile]) -> dict[str, list[SourceFile]]:
-    """The files grouped by anatomy."""
-    groups: dict[str, list[SourceFile]] = defaultdict(list)
-    for file in files:
-        groups[file.domain].append(file)
-    return dict(groups)
