@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from slicewise import artifacts
 from slicewise.cli import cli
 from slicewise.data import check, suspicion
-from slicewise.data.records import Fault
+from slicewise.data.fields import Fault
 from slicewise.errors import UserError
 
 

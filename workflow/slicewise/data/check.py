@@ -10,7 +10,7 @@ from typing import Any
 from slicewise import artifacts
 from slicewise.benchmarks.sgmri import LEVELS
 from slicewise.data import files, suspicion
-from slicewise.data.records import Fault
+from slicewise.data.fields import Fault
 from slicewise.errors import UserError
 from slicewise.geometry import Box
 

@@ -8,6 +8,7 @@ have boxes drawn into the image, are never read.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 from collections import defaultdict
@@ -98,7 +99,7 @@ class FrameStore:
 
         data = path.read_bytes()
         try:
-            with Image.open(path) as image:
+            with Image.open(io.BytesIO(data)) as image:
                 image.load()  # decodes the pixels, so a truncated file is found here and not in the middle of a run
                 width, height = image.size
         except (OSError, SyntaxError) as error:  # Pillow reports a broken PNG chunk as a SyntaxError

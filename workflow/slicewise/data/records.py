@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from slicewise.benchmarks.sgmri import DOMAINS, LEVELS, QUESTION_TYPES, TASKS, Level
+from slicewise.data.fields import Fault, Reader, number_text, show
 
 _LEVEL_NAMES: dict[str, Level] = {
     "slice": "image",
@@ -26,27 +27,8 @@ _LEVEL_NAMES: dict[str, Level] = {
 # Names of the same type in the generators, the released scorer and the evaluation card.
 _TYPE_ALIASES = {"multi_choice": "multiple_choice", "yes_no": "closed_ended", "chain_of_thought": "open_ended"}
 _SLICE_IN_PATH = re.compile(r"_slice_0*(\d+)\.\w+$")
-_INTEGER = re.compile(r"[+-]?\d+")
 _LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 _BOX_FIELDS = ("x", "y", "width", "height")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing wrong with one field of one record."""
-
-    file: str
-    index: int
-    field: str
-    found: str
-    expected: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: record {self.index}: field '{self.field}': found {self.found}, expected {self.expected}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fault as JSON."""
-        return {name: getattr(self, name) for name in ("file", "index", "field", "found", "expected")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,88 +84,6 @@ class Record:
         return [*texts, self.choices, list(self.labels), boxes]
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Reads fields of one JSON object and gathers faults and flags instead of stopping at the first."""
-
-    raw: Mapping[str, Any]
-    file: str
-    index: int
-    faults: list[Fault] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
-
-    def fault(self, name: str, found: Any, expected: str) -> None:
-        self.faults.append(Fault(self.file, self.index, name, show(found), expected))
-
-    def text(self, name: str) -> str:
-        """A required text; a number is taken as its digits and flagged."""
-        value = self.raw.get(name)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            self.flags.append(f"{name}_not_text")
-            return number_text(value)
-        self.fault(name, value, "a text")
-        return ""
-
-    def optional_text(self, name: str) -> str | None:
-        value = self.raw.get(name)
-        if value is None or isinstance(value, str):
-            return (value or "").strip() or None
-        self.fault(name, value, "a text or nothing")
-        return None
-
-    def word(self, name: str, allowed: Iterable[str], aliases: Mapping[str, str]) -> str:
-        """A required word of a closed list, read without regard to case, blanks and hyphens."""
-        value = self.raw.get(name)
-        allowed = list(allowed)
-        if isinstance(value, str):
-            key = re.sub(r"[\s-]+", "_", value.strip().lower())
-            if key in aliases and key not in allowed:
-                self.flags.append(f"{name}_alias")
-            key = aliases.get(key, key)
-            if key in allowed:
-                return key
-        self.fault(name, value, f"one of {allowed}")
-        return ""
-
-    def integer(self, name: str, value: Any, minimum: int) -> int | None:
-        """A whole number; digits in a text or a float without a fraction are taken and flagged."""
-        number = whole(value)
-        if number is None or number < minimum:
-            self.fault(name, value, f"a whole number of at least {minimum}")
-            return None
-        if not isinstance(value, int):
-            self.flags.append(f"{name.split('[')[0]}_not_integer")
-        return number
-
-
-def whole(value: Any) -> int | None:
-    """The whole number that a JSON value stands for, or ``None``; true and false are none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value)
-    return None
-
-
-def number_text(value: float) -> str:
-    """A JSON number as text, ``6.0`` as ``6``."""
-    return str(int(value)) if float(value).is_integer() else repr(value)
-
-
-def show(value: Any) -> str:
-    """A found value in a message, short."""
-    if value is None:
-        return "nothing"
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 def read_record(raw: Any, file: str, index: int, domain: str, level: Level) -> Record | list[Fault]:
     """Read one element of a released file.
 
@@ -199,7 +99,7 @@ def read_record(raw: Any, file: str, index: int, domain: str, level: Level) -> R
     """
     if not isinstance(raw, dict):
         return [Fault(file, index, "(record)", show(raw), "a JSON object")]
-    reader = _Reader(raw, file, index)
+    reader = Reader(raw, file, index)
     _same_as_path(reader, "domain", domain, {name: name for name in DOMAINS})
     _same_as_path(reader, "level", level, dict(_LEVEL_NAMES))
     truth = _ground_truth(reader)
@@ -226,7 +126,7 @@ def read_record(raw: Any, file: str, index: int, domain: str, level: Level) -> R
     return reader.faults or record
 
 
-def _same_as_path(reader: _Reader, name: str, from_path: str, names: Mapping[str, str]) -> None:
+def _same_as_path(reader: Reader, name: str, from_path: str, names: Mapping[str, str]) -> None:
     value = reader.raw.get(name)
     if value is None:
         return
@@ -235,7 +135,7 @@ def _same_as_path(reader: _Reader, name: str, from_path: str, names: Mapping[str
         reader.fault(name, value, f"'{from_path}' as the file's path says (of {known}), or nothing")
 
 
-def _slice_number(reader: _Reader) -> int | None:
+def _slice_number(reader: Reader) -> int | None:
     path = reader.raw.get("image_path")
     match = _SLICE_IN_PATH.search(path) if isinstance(path, str) else None
     from_path = int(match.group(1)) if match else None
@@ -249,12 +149,12 @@ def _slice_number(reader: _Reader) -> int | None:
     return number
 
 
-def _num_slices(reader: _Reader) -> int | None:
+def _num_slices(reader: Reader) -> int | None:
     value = reader.raw.get("num_slices")
     return None if value is None else reader.integer("num_slices", value, minimum=1)
 
 
-def _answer(reader: _Reader) -> str:
+def _answer(reader: Reader) -> str:
     """The gold answer; a list of texts (several letters) is joined, true and false are Yes and No, both flagged."""
     value = reader.raw.get("answer")
     if isinstance(value, bool):
@@ -266,7 +166,7 @@ def _answer(reader: _Reader) -> str:
     return reader.text("answer")
 
 
-def _choices(reader: _Reader) -> dict[str, str] | None:
+def _choices(reader: Reader) -> dict[str, str] | None:
     value = reader.raw.get("choices")
     if value is None or value in ({}, []):
         return None
@@ -286,7 +186,7 @@ def _choices(reader: _Reader) -> dict[str, str] | None:
     return dict(sorted(choices.items()))
 
 
-def _ground_truth(reader: _Reader) -> Mapping[str, Any]:
+def _ground_truth(reader: Reader) -> Mapping[str, Any]:
     value = reader.raw.get("ground_truth")
     if isinstance(value, dict):
         return value
@@ -294,7 +194,7 @@ def _ground_truth(reader: _Reader) -> Mapping[str, Any]:
     return {}
 
 
-def _labels(reader: _Reader, truth: Mapping[str, Any], level: Level) -> tuple[str, ...]:
+def _labels(reader: Reader, truth: Mapping[str, Any], level: Level) -> tuple[str, ...]:
     names = ("labels", "diagnosis", "final_diagnosis") if level == "image" else ("final_diagnosis", "labels")
     for name in names:
         value = truth.get(name)
@@ -310,7 +210,7 @@ def _labels(reader: _Reader, truth: Mapping[str, Any], level: Level) -> tuple[st
     return ()
 
 
-def _boxes(reader: _Reader, truth: Mapping[str, Any], slice_num: int | None) -> tuple[RawBox, ...]:
+def _boxes(reader: Reader, truth: Mapping[str, Any], slice_num: int | None) -> tuple[RawBox, ...]:
     value = truth.get("bboxes")
     if value is None:
         return ()
@@ -321,7 +221,7 @@ def _boxes(reader: _Reader, truth: Mapping[str, Any], slice_num: int | None) -> 
     return tuple(box for box in boxes if box is not None)
 
 
-def _box(reader: _Reader, raw: Any, name: str, slice_num: int | None) -> RawBox | None:
+def _box(reader: Reader, raw: Any, name: str, slice_num: int | None) -> RawBox | None:
     if not isinstance(raw, dict):
         reader.fault(name, raw, "an object with x, y, width and height")
         return None
@@ -336,7 +236,7 @@ def _box(reader: _Reader, raw: Any, name: str, slice_num: int | None) -> RawBox 
     return RawBox(x, y, width, height, name_of_label or None, _box_frame(reader, raw, name, slice_num))
 
 
-def _pixel(reader: _Reader, value: Any, name: str) -> float | None:
+def _pixel(reader: Reader, value: Any, name: str) -> float | None:
     number: float | None = None
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
@@ -353,7 +253,7 @@ def _pixel(reader: _Reader, value: Any, name: str) -> float | None:
     return number
 
 
-def _box_frame(reader: _Reader, raw: Mapping[str, Any], name: str, slice_num: int | None) -> int | None:
+def _box_frame(reader: Reader, raw: Mapping[str, Any], name: str, slice_num: int | None) -> int | None:
     """The frame that a box names; on an image item only its own slice, or 1 (the one image shown), makes sense."""
     part = "frame" if raw.get("frame") is not None else "slice_num"
     if raw.get(part) is None:

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from tqdm import tqdm
+
 from slicewise.benchmarks.sgmri import DOMAINS, Level
 from slicewise.data import files, ids
+from slicewise.data.fields import Fault
 from slicewise.data.images import Frame, FrameStore, declared
-from slicewise.data.records import Fault, RawBox, Record, read_record
+from slicewise.data.records import RawBox, Record, read_record
 from slicewise.errors import ManyErrors, UserError
 from slicewise.geometry import Box
 from slicewise.params import Frames
@@ -91,7 +94,8 @@ def load(source: Source) -> Loaded:
     counts = _frame_counts(records, source.frames) if store is None else {}
     named = ids.assign([_identity(record) for record in records])
     rows = []
-    for record, name in zip(records, named, strict=True):
+    pairs = zip(records, named, strict=True)
+    for record, name in tqdm(pairs, total=len(records), desc="items", unit="item", disable=None if store else True):
         frames, flags = _frames(record, store, counts, shift(record.domain, source.frames))
         rows.append(_row(record, name, frames, flags, source))
     if store is not None:
