@@ -88,8 +88,9 @@ def read(folder: Path, anatomy: Anatomy) -> Annotations:
         elif row["study_level"] == "Yes":
             study_labels.setdefault(row["file"], []).append(row["label"])
         else:
-            box = (int(row[name]) for name in BOX_COLUMNS)
-            marks.setdefault(row["file"], []).append(Mark(int(row["slice"]), *box, row["label"]))
+            x, y, width, height = (int(row[name]) for name in BOX_COLUMNS)
+            mark = Mark(int(row["slice"]), x, y, width, height, row["label"])
+            marks.setdefault(row["file"], []).append(mark)
     if faults:
         hidden = len(faults) - MAX_FAULTS
         shown = faults[:MAX_FAULTS] + ([f"and {hidden} more"] if hidden > 0 else [])

@@ -61,7 +61,7 @@ def rebuild(settings: DataSettings, benchmark: Benchmark, folder: Path, knees: S
     else:
         asked = _image_items(parts, (settings.open.brain_images, settings.open.knee_images), draw, released)
     names = ids.assign([_identity(benchmark, one) for one in asked])
-    return [_row(benchmark, one, name.id, released) for one, name in zip(asked, names, strict=True)]
+    return [_row(benchmark, one, name.id) for one, name in zip(asked, names, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _identity(benchmark: Benchmark, asked: _Asked) -> ids.Identity:
     return ids.Identity(volume.domain, benchmark.level, volume.volume_id, number, item.task, content)
 
 
-def _row(benchmark: Benchmark, asked: _Asked, name: str, released: bool) -> Row:
+def _row(benchmark: Benchmark, asked: _Asked, name: str) -> Row:
     volume, item, findings = asked.volume, asked.item, asked.findings
     numbers = range(1, volume.n_frames + 1) if asked.index is None else [asked.index + volume.slice_base]
     labels = list(wording.by_label(findings)) or (open_volume.diseases(volume) if asked.index is None else [])
@@ -160,7 +160,7 @@ def _row(benchmark: Benchmark, asked: _Asked, name: str, released: bool) -> Row:
             for number in numbers
         ],
         "n_frames": len(numbers),
-        "flags": _flags(asked, released),
+        "flags": _flags(asked),
     }
 
 
@@ -175,30 +175,12 @@ def _box(finding: Finding, first: int) -> Row:
     }
 
 
-def _flags(asked: _Asked, released: bool) -> list[str]:
-    """What is assumed or suspicious about the item, sorted."""
-    volume, findings = asked.volume, asked.findings
-    found = {
-        "box_duplicate": len(set(findings)) < len(findings),
-        "box_outside_frame": any(_is_outside(finding, volume) for finding in findings),
-        "box_zero_area": any(finding.width == 0 or finding.height == 0 for finding in findings),
-        "frame_off_by_one": volume.slice_base == 0,
-        "laterality_contradicts_box": released and volume.domain == "brain" and _side_is_wrong(asked),
-    }
+def _flags(asked: _Asked) -> list[str]:
+    """What is assumed of the item, and whether its frame numbers are those of the slice before; sorted.
+
+    What is odd about single boxes (no area, outside, twice) is flagged for every benchmark alike, by
+    :mod:`slicewise.data.suspicion`.
+    """
+    volume = asked.volume
     assumed = [flag for flag in volume.flags if asked.index is None or flag != "n_frames_assumed"]
-    return sorted([*assumed, *(flag for flag, true in found.items() if true)])
-
-
-def _is_outside(finding: Finding, volume: Volume) -> bool:
-    right, bottom = finding.x + finding.width, finding.y + finding.height
-    return finding.x < 0 or finding.y < 0 or right > volume.width or bottom > volume.height
-
-
-def _side_is_wrong(asked: _Asked) -> bool:
-    """Whether the text names a side, and the released rule and the true one differ on it."""
-    if asked.item.task not in ("localization", "captioning"):
-        return False
-    return any(
-        wording.place(boxes, asked.volume, "left_edge_130") != wording.place(boxes, asked.volume, "centre")
-        for boxes in wording.by_label(asked.findings).values()
-    )
+    return sorted([*assumed, *(["frame_off_by_one"] if volume.slice_base == 0 else [])])
