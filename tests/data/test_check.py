@@ -233,3 +233,7 @@ def test_the_command_on_a_benchmark(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "sgmri-image: 2 items" in result.output
     assert "flag     size_assumed: 2" in result.output
+    assert "training split" not in result.output
+    released.write(tmp_path / "data", "brain", "volume", [released.volume()], split="train")
+    again = CliRunner().invoke(cli, ["data", "check", "sgmri-image", "--params", str(params)])
+    assert f"volumes shared with the training split: 1: {released.BRAIN}" in again.output

@@ -156,7 +156,11 @@ def _volumes(name: str, params_file: Path) -> list[str]:
 
 @data.command()
 @click.argument("source", metavar="BENCHMARK|FILE")
-@click.option("--train", type=_FILE, help="Training split (a data folder or a samples.parquet) for the overlap check.")
+@click.option(
+    "--train",
+    type=_FILE,
+    help="Training split to compare volumes with: a data folder or a samples.parquet; default: beside the benchmark.",
+)
 @click.option("--all", "show_all", is_flag=True, help="List every suspicious item.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_PARAMS
@@ -168,7 +172,8 @@ def check(source: str, train: Path | None, show_all: bool, as_json: bool, params
     loaded = _load(source, params_file)
     counts = checking.summary(loaded.rows, loaded.skipped)
     found = suspicion.find(loaded.rows)
-    shared = None if train is None else checking.overlap(loaded.rows, checking.train_volumes(train))
+    split = train or _released_train(source, params_file)
+    shared = None if split is None else checking.overlap(loaded.rows, checking.train_volumes(split))
     if as_json:
         listed = [{"sample_id": s.sample_id, "kind": s.kind, "detail": s.detail} for s in found]
         click.echo(_json({**counts, "suspicious_items": listed, "train_overlap": shared}))
@@ -187,6 +192,18 @@ def _load(source: str, params_file: Path) -> Loaded:
     if source.endswith(".parquet") or Path(source).is_file():
         return Loaded(artifacts.read_rows(Path(source), artifacts.SAMPLES))
     return run.samples(jobs.data_job(params.load(params_file), source))
+
+
+def _released_train(source: str, params_file: Path) -> Path | None:
+    """The data folder of a released benchmark when its training split lies there too."""
+    from slicewise.benchmarks import sgmri
+    from slicewise.data import files
+
+    declared = sgmri.BENCHMARKS.get(source)
+    if declared is None or declared.source != "released":
+        return None
+    folder = params.load(params_file).data.sgmri.path
+    return folder if any(files.present(folder, "train", level) for level in sgmri.LEVELS) else None
 
 
 def _json(value: Any) -> str:

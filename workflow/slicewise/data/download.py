@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from slicewise.errors import UserError
 
-TRIES = 5  # without a new byte in between
+TRIES = 4  # without a new byte in between
 PAUSE = 1.0  # seconds, doubled with every try
 TIMEOUT = httpx2.Timeout(30.0, connect=10.0)
 

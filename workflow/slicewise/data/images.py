@@ -141,7 +141,8 @@ def _volume_folders(root: Path) -> dict[str, list[Path]]:
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith(".") and not _OVERLAY.search(name))
         own = Path(folder).name
-        if any(name.startswith(f"{own}_slice_") and _FRAME_NAME.fullmatch(name) for name in files):
+        matches = (_FRAME_NAME.fullmatch(name) for name in files)
+        if any(match is not None and match["volume"] == own for match in matches):
             folders[own].append(Path(folder))
     return folders
 
