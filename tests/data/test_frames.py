@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from pathlib import Path
 
 import h5py
@@ -16,8 +17,10 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 from PIL import Image
 from slicewise.cli import cli
-from slicewise.data import frames, manifest
+from slicewise.data import frames, manifest, sgmri
 from slicewise.errors import ManyErrors, UserError
+from slicewise.geometry import Box
+from slicewise.params import Frames
 
 BRAIN, KNEE = "file_brain_AXT1POST_201_6002665", "file1000005"
 BRAIN_FOLDER = f"brain/val_labeled_raw_by_modality/T1/{BRAIN}"
@@ -233,3 +236,36 @@ def test_the_command(hdf5: Path, tmp_path: Path) -> None:
     missing = CliRunner().invoke(cli, base)
     assert isinstance(missing.exception, UserError)
     assert "--hdf5" in str(missing.exception)
+
+
+def test_a_corrected_knee_box_lies_on_its_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way from an array to a sample: fastMRI+ row ``file1000005,21,No,108,168,15,10`` (0-based slice 21)."""
+    monkeypatch.chdir(tmp_path)
+    array = np.full((24, 320, 320), 0.1, np.float32)
+    array[21, 320 - 178 : 320 - 168, 108:123] = 1.0  # rows 168 to 178 once flipped
+    write_hdf5(tmp_path / "h5" / f"{KNEE}.h5", array)
+    record = {
+        "volume_id": KNEE,
+        "slice_num": 21,  # as released: the 0-based slice, taken for a frame number
+        "task": "localization",
+        "type": "closed_ended",
+        "question": "Where is the cartilage defect located?",
+        "answer": "In the medial compartment, <bbx>[108,168,15,10]</bbx>",
+        "ground_truth": {"labels": ["Defect"], "bboxes": [{"x": 108, "y": 168, "width": 15, "height": 10}]},
+    }
+    questions = tmp_path / "data" / "knee" / "test" / "image_qa"
+    questions.mkdir(parents=True)
+    (questions / "questions.json").write_text(json.dumps([record]))
+    frames.convert(tmp_path / "h5", Path("frames"), [KNEE])
+    brightness = {}
+    for choice in (Frames.AS_RELEASED, Frames.CORRECTED):
+        source = sgmri.Source(Path("data"), "test", "image", choice, Path("frames"), "b", domains=("knee",))
+        row = sgmri.load(source).rows[0]
+        with Image.open(row["frames"][0]["path"]) as image:
+            pixels = np.asarray(image).astype(float)
+        box = Box(**row["boxes"][0])
+        inside = pixels[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)]
+        brightness[choice] = (inside.min(), pixels.sum() - inside.sum())
+    assert brightness[Frames.CORRECTED] == (255, 25 * (320 * 320 - 150))  # all of the finding, and nothing else
+    assert brightness[Frames.AS_RELEASED][0] == 255  # an even slice: its own maximum everywhere
+    assert brightness[Frames.AS_RELEASED][1] == 255 * (320 * 320 - 150)
