@@ -84,8 +84,7 @@ def score_pairs(
         threads: Threads of torch.
         cache: Where results are kept between runs; ``None`` keeps none.
         rescale: Also rescale F1 with the encoder's baseline.
-        precision: ``fp32``, or ``bf16``: about 1.7 times as fast, F1 off by up to 2e-3, and not independent of the
-            batch to the last bit.
+        precision: ``fp32``, or ``bf16``: about 1.8 times as fast on a CPU that has it, F1 off by up to 2e-3.
 
     Returns:
         Raw values as exact floats; writers round to 6 decimals.
