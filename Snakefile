@@ -19,7 +19,7 @@ configfile: "params.yaml"
 container: "docker://python:3.11-bookworm"
 
 
-PARAMS = entry.start(config, workflow.is_main_process, workflow.dryrun)
+PARAMS = entry.start(config, workflow.is_main_process)
 
 
 include: "workflow/rules/common.smk"
@@ -35,6 +35,10 @@ rule all:
     default_target: True
     input:
         up_to("report"),
+
+
+onstart:
+    entry.begin(PARAMS)
 
 
 onsuccess:

@@ -38,7 +38,7 @@ rule data_fetch:
         cfg=PARAMS.data.fastmri_plus_commit,
         code=job.code("fetch"),
     shell:
-        "slicewise data fetch fastmri-plus > {log} 2>&1"
+        "slicewise data fetch fastmri-plus --commit {params.cfg:q} > {log} 2>&1"
 
 
 rule data_build:

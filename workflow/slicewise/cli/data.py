@@ -92,12 +92,13 @@ def fetch_sgmri(out: Path | None, repo: str | None, revision: str | None, params
 
 @fetch.command("fastmri-plus")
 @click.option("--out", type=_FILE, help="Folder to write.  [default: data/fastmri_plus]")
+@click.option("--commit", help="Commit of the fastMRI+ repository.  [default: data.fastmri_plus_commit]")
 @_PARAMS
-def fetch_fastmri_plus(out: Path | None, params_file: Path) -> None:
+def fetch_fastmri_plus(out: Path | None, commit: str | None, params_file: Path) -> None:
     """Download the fastMRI+ annotations (brain.csv, knee.csv) at the pinned commit."""
     from slicewise.data import fetch as fetching
 
-    commit = params.load(params_file).data.fastmri_plus_commit
+    commit = commit or params.load(params_file).data.fastmri_plus_commit
     target = fetching.fastmri_plus(commit, out or fetching.FASTMRI_PLUS_FOLDER)
     click.echo(f"{target}: brain.csv and knee.csv of fastMRI+ at commit {commit}")
 

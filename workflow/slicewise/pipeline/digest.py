@@ -88,21 +88,21 @@ def _data_files(file: Path) -> Iterator[Path]:
             yield from (path for path in folder.rglob("*") if path.suffix in DATA_SUFFIXES and path.is_file())
 
 
-@cache
-def _parse(source: bytes) -> ast.Module:
-    return ast.parse(source)
-
-
-def _imports(file: Path, name: str) -> Iterator[str]:
+def _imports(file: Path, name: str) -> tuple[str, ...]:
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    for node in _running_code(_parse(file.read_bytes())):
+    return _imports_of(file.read_bytes(), package)
+
+
+@cache
+def _imports_of(source: bytes, package: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in _running_code(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _ours(alias.name))
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
-            if _ours(base):
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+            found += (base, *(f"{base}.{alias.name}" for alias in node.names))
+    return tuple(name for name in found if name == PACKAGE or name.startswith(f"{PACKAGE}."))
 
 
 def _running_code(node: ast.AST) -> Iterator[ast.AST]:
@@ -123,7 +123,3 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     parts = package.split(".")
     base = parts[: len(parts) - node.level + 1]
     return ".".join([*base, *([node.module] if node.module else [])])
-
-
-def _ours(name: str) -> bool:
-    return name == PACKAGE or name.startswith(f"{PACKAGE}.")

@@ -12,6 +12,8 @@ from slicewise.errors import UserError
 from slicewise.params import Params
 from slicewise.pipeline import guard, lock, provenance, ran, records, targets
 
+_VOUCHES = {"-F", "--forceall", "-t", "--touch"}
+
 
 def readable(path: Path = params.PARAMS_FILE) -> None:
     """End the process with one sentence, and where the fault lies, unless the settings are readable YAML."""
@@ -21,13 +23,12 @@ def readable(path: Path = params.PARAMS_FILE) -> None:
         _refuse(error)
 
 
-def start(config: dict[str, Any], main_process: bool, dry_run: bool) -> Params:
+def start(config: dict[str, Any], main_process: bool) -> Params:
     """Validate the settings and, in the process that the user started, register the run.
 
     Args:
         config: The settings as Snakemake merged them: ``params.yaml`` and ``--config``.
         main_process: Whether this is the user's Snakemake and not one that it started on another machine.
-        dry_run: Whether nothing will run.
 
     Returns:
         The settings. A fault of the input ends the process with one sentence and status 2, before any job.
@@ -37,14 +38,18 @@ def start(config: dict[str, Any], main_process: bool, dry_run: bool) -> Params:
         settings = params.validate(config)
         targets.check_sources(settings)
         _refuse_untraced(settings)
-        if main_process and not dry_run:
-            lock.enter()
-            ran.record(settings)
     except UserError as error:
         _refuse(error)
-    if not main_process:
+    if main_process:
+        lock.enter()
+    else:
         lock.leave()
     return settings
+
+
+def begin(settings: Params) -> None:
+    """Before the first job: write down which settings run."""
+    ran.record(settings)
 
 
 def finish(settings: Params) -> None:
@@ -58,6 +63,9 @@ def finish(settings: Params) -> None:
 
 
 def _refuse_untraced(settings: Params) -> None:
+    """Results of unknown settings are not built upon, unless the command makes or vouches for all of them."""
+    if not _VOUCHES.isdisjoint(sys.argv):
+        return
     found = records.untraced(targets.strings(targets.everything(settings)), Path())
     if found:
         raise UserError(guard.untraced_message(found))

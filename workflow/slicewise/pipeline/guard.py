@@ -48,28 +48,29 @@ def check(root: Path = Path()) -> Params:
     settings = params.load(root / PARAMS_FILE)
     if lock.live(root):
         raise UserError("commit refused: a run is going on in this folder; wait until it has ended.")
+    fault = _unfinished(targets.strings(targets.everything(settings)), root) or _out_of_date(root)
+    if fault is None:
+        return settings
     differences = ran.differences(settings, root)
     if differences:
         raise UserError(
-            f"commit refused: the results are not those of params.yaml: {'; '.join(differences[:3])}; "
+            f"commit refused: the last run was not one of params.yaml: {'; '.join(differences[:3])}; "
             f"put these settings into params.yaml, or {_AGAIN}."
         )
-    wanted = targets.strings(targets.everything(settings))
-    _finished(wanted, root)
-    _up_to_date(root)
-    return settings
+    raise UserError(f"commit refused: {fault}; {_AGAIN}.")
 
 
-def _finished(wanted: list[str], root: Path) -> None:
+def _unfinished(wanted: list[str], root: Path) -> str | None:
     cut_off = sorted(records.incomplete(root).intersection(wanted))
     if cut_off:
-        raise UserError(f"commit refused: {len(cut_off)} file(s) such as '{cut_off[0]}' are incomplete; {_AGAIN}.")
+        return f"{len(cut_off)} file(s) such as '{cut_off[0]}' are incomplete"
     missing = [path for path in wanted if not (root / path).is_file()]
     if missing:
-        raise UserError(f"commit refused: {len(missing)} file(s) such as '{missing[0]}' do not exist; {_AGAIN}.")
+        return f"{len(missing)} file(s) such as '{missing[0]}' do not exist"
     untraced = records.untraced(wanted, root)
     if untraced:
         raise UserError(f"commit refused: {untraced_message(untraced)}")
+    return None
 
 
 def untraced_message(paths: list[str]) -> str:
@@ -80,14 +81,13 @@ def untraced_message(paths: list[str]) -> str:
     )
 
 
-def _up_to_date(root: Path) -> None:
+def _out_of_date(root: Path) -> str | None:
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if done.returncode != 0:
-        raise UserError(f"commit refused: `snakemake --dry-run` failed: {said.strip().splitlines()[-1:]}")
-    if NOTHING not in said:
-        raise UserError(f"commit refused: the results are out of date: {_first_reason(said)}; {_AGAIN}.")
+        raise UserError(f"commit refused: `snakemake --dry-run` failed: {' '.join(said.split())[-300:]}")
+    return None if NOTHING in said else f"the results are out of date: {_first_reason(said)}"
 
 
 def _first_reason(said: str) -> str:

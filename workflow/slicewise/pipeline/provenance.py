@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-import platform
-import subprocess
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from slicewise import artifacts
 from slicewise.params import Params
+from slicewise.report import provenance
 
 FILE = Path("results/provenance.json")
 TIMINGS = Path("benchmarks_out")
@@ -33,12 +30,9 @@ def collect(settings: Params, root: Path) -> dict[str, Any]:
     """Git commit, packages, machine, settings and the wall time and peak memory of each job."""
     lock = root / "dvc.lock"
     return {
+        "made_with": provenance.collect(root),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "git": {"commit": _git(root, "rev-parse", "HEAD"), "changed": bool(_git(root, "status", "--porcelain"))},
-        "python": platform.python_version(),
-        "machine": platform.platform(),
-        "packages": {d.metadata["Name"]: d.version for d in metadata.distributions()},
-        "dvc_lock_sha256": hashlib.sha256(lock.read_bytes()).hexdigest() if lock.is_file() else None,
+        "dvc_lock_sha256": artifacts.sha256_file(lock) if lock.is_file() else None,
         "params": settings.model_dump(mode="json"),
         "jobs": timings(root / TIMINGS),
     }
@@ -55,11 +49,3 @@ def timings(folder: Path) -> dict[str, dict[str, float]]:
             measured = {"seconds": row.get("s"), "peak_mb": row.get("max_rss")}
             found[name] = {key: float(v) for key, v in measured.items() if v not in (None, "NA", "-")}
     return found
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 
 from slicewise import jobs
 from slicewise.params import Params
-from slicewise.pipeline.digest import code_digest
+from slicewise.pipeline.digest import ROOT, code_digest
 from slicewise.settings import Settings
 
 # The modules that a command runs, beside those that their own imports lead to.
@@ -27,12 +28,45 @@ ENTRY: dict[str, tuple[str, ...]] = {
 # Where a command chooses between modules, each job runs only its own: the modules that choose, and what they choose.
 CHOOSERS: dict[str, tuple[str, ...]] = {
     "infer": ("slicewise.infer.run",),
+    "score": ("slicewise.score.run", "slicewise.score.neural"),
+    "report": ("slicewise.report.run",),
 }
+_NEURAL = "slicewise.score.neural"
 CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
     "infer": {
         "baseline": ("slicewise.infer.baselines",),
         "file": ("slicewise.infer.answers_file",),
         "openai": ("slicewise.infer.language_model",),
+    },
+    "score": {
+        "answer": ("slicewise.score.answer_rows",),
+        "bleu": ("slicewise.score.text",),
+        "rouge_l": ("slicewise.score.text",),
+        "grounding": ("slicewise.score.grounding_rows",),
+        "similarity": (_NEURAL, "slicewise.score.similarity"),
+        "bertscore": (_NEURAL, "slicewise.score.bert"),
+        "judge": (_NEURAL, "slicewise.score.judge"),
+        "reasoning": (),
+        "card": (),
+        "reference": ("slicewise.score.reference_rows",),
+    },
+    "report": {
+        "tables": tuple(
+            f"slicewise.report.{name}"
+            for name in (
+                "blind",
+                "breakdowns",
+                "cells",
+                "collect",
+                "diagnostics",
+                "grids",
+                "metrics",
+                "render",
+                "tables",
+            )
+        ),
+        "figures": ("slicewise.report.figures",),
+        "site": ("slicewise.report.site", "slicewise.report.site.build"),
     },
 }
 # Metrics that need other metrics of the same item first.
@@ -42,14 +76,14 @@ SUITE_METRICS = ("similarity", "bertscore", "judge", "answer", "reasoning")  # o
 
 
 @cache
-def code(command: str, *chosen: str) -> str:
+def code(command: str, *chosen: str, root: Path = ROOT) -> str:
     """Digest of the code behind a command of :data:`ENTRY`, with what the job chooses of its :data:`CHOICES`."""
     choices = CHOICES.get(command, {})
     own = [module for name in chosen for module in choices.get(name, ())]
     edges = {
         (chooser, module) for chooser in CHOOSERS.get(command, ()) for modules in choices.values() for module in modules
     }
-    return code_digest(*ENTRY[command], *own, without=frozenset(edges if chosen else ()))
+    return code_digest(*ENTRY[command], *own, without=frozenset(edges if chosen else ()), root=root)
 
 
 def canonical(job: Settings) -> str:
