@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from slicewise.endpoints import Endpoint, LlmSettings
-from slicewise.llm import wire
-from slicewise.llm.batch import BatchRunner
+from slicewise.llm import batch, wire
+from slicewise.llm.batch import BatchBuyer
 from slicewise.llm.client import Client
 from slicewise.llm.request import Message, Request
 from slicewise.llm.store import Store
+from slicewise.llm.till import Till
 from slicewise.outcome import Outcome
 
 
@@ -21,8 +22,16 @@ def make(endpoint: Endpoint, texts: list[str]) -> list[Request]:
     return [Request(endpoint.deployment, (Message("user", (t,)),), sampling, item=t) for t in texts]
 
 
-def runner(endpoint: Endpoint, store: Store) -> BatchRunner:
-    return BatchRunner(endpoint, store, poll_seconds=0.01)
+BATCH = LlmSettings(batch=True)
+
+
+@pytest.fixture(autouse=True)
+def _poll_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "POLL_SECONDS", 0.01)
+
+
+def runner(endpoint: Endpoint, store: Store) -> Client:
+    return Client(endpoint, store, BATCH)
 
 
 def test_batch_and_live_share_keys_and_batch_costs_half(start_server: Any, store: Store, tmp_path: Any) -> None:
@@ -56,14 +65,13 @@ def test_a_killed_poller_resumes_without_buying_again(
     server = start_server(log=tmp_path / "log")
     endpoint = server.endpoint()
     requests = make(endpoint, ["a", "b"])
-    first = runner(endpoint, store)
+    first = BatchBuyer(Till(endpoint, store, BATCH))
 
     async def killed_after_submitting() -> None:
         from slicewise.llm.connection import connect
 
         async with connect(endpoint) as connection:
-            by_key = {r.key: r for r in requests}
-            for chunk, data in first._chunks(sorted(by_key), by_key):
+            for chunk, data in first._chunks(requests):
                 await first._submit(connection, chunk, data)
 
     asyncio.run(killed_after_submitting())

@@ -9,8 +9,10 @@ import pytest
 from slicewise.endpoints import Endpoint, LlmSettings
 from slicewise.errors import UserError
 from slicewise.llm import wire
-from slicewise.llm.client import Client, PermanentError
+from slicewise.llm.client import Client
+from slicewise.llm.pricing import estimate
 from slicewise.llm.request import Message, Request
+from slicewise.llm.result import PermanentError
 from slicewise.llm.store import Store
 from slicewise.outcome import Outcome
 
@@ -127,8 +129,7 @@ def test_budget_stops_and_a_raised_budget_goes_on(start_server: Any, store: Stor
     server = start_server()
     endpoint = server.endpoint(sampling={"max_tokens": 100_000}, concurrency=1)
     requests = [request(endpoint, f"q{i}") for i in range(5)]
-    estimate = Client(endpoint, store, LIVE).estimate(requests[0])
-    tight = LlmSettings(budget_usd=estimate * 1.00001)
+    tight = LlmSettings(budget_usd=estimate(requests[0], endpoint) * 1.00001)
     results = Client(endpoint, store, tight).answer_all(requests)
     outcomes = [r.outcome for r in results]
     assert outcomes.count(Outcome.OK) == 1

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slicewise.errors import UserError
+from slicewise.llm.export import summarise
+from slicewise.llm.records import StoreWarning, read_shard
 from slicewise.llm.request import Image, Message, Reply, Request
-from slicewise.llm.store import Store, StoreWarning, read_shard, summarise
+from slicewise.llm.store import Store
 
 DEPLOYMENT = {"provider": "p", "model": "m", "revision": None, "engine": {}}
 

@@ -60,7 +60,8 @@ def verify(root: Path) -> None:
 @click.pass_obj
 def stats(root: Path) -> None:
     """Calls, tokens and cost by model."""
-    from slicewise.llm.store import Store, summarise
+    from slicewise.llm.export import summarise
+    from slicewise.llm.store import Store
 
     with Store(root) as opened:
         totals = summarise(opened)

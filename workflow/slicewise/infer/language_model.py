@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import NamedTuple
 
 from slicewise import layout
 from slicewise.endpoints import LlmSettings
@@ -13,11 +12,21 @@ from slicewise.infer.items import Answer, Frame, Item
 from slicewise.infer.views import NoRoomError, View, sent_size, view
 from slicewise.jobs import InferJob
 from slicewise.llm import wire
-from slicewise.llm.client import Client, Result
+from slicewise.llm.client import Client
+from slicewise.llm.progress import Bar
 from slicewise.llm.request import Message, Part, Request
+from slicewise.llm.result import Result
 from slicewise.llm.store import Store
 from slicewise.outcome import Outcome
 from slicewise.params import OpenAIModel
+
+
+class Call(NamedTuple):
+    """What is sent for an item."""
+
+    item: Item
+    shown: View
+    request: Request
 
 
 class LanguageModel:
@@ -29,25 +38,32 @@ class LanguageModel:
 
     def answer_all(self, items: Sequence[Item]) -> Iterator[Answer]:
         """Yield one answer per item; see :class:`slicewise.infer.run.Backend`."""
-        ordered = sorted(items, key=lambda i: (i.volume_id, i.sample_id))
-        sendable: list[tuple[Item, View, Request]] = []
-        for item in ordered:
-            made = self._request(item)
-            if isinstance(made, Answer):
-                yield made
-            else:
-                sendable.append((item, *made))
-        with Store(layout.STORE) as store, _bar(len(sendable), self.model.name) as bar:
-            client = Client(self.model.endpoint, store, self.settings)
-            results = client.answer_all([request for _, _, request in sendable], bar.update)
-        for (item, shown, _), result in zip(sendable, results, strict=True):
-            yield _answer(item, shown.frames, result)
+        made = self.requests(items)
+        yield from (one for one in made if isinstance(one, Answer))
+        calls = [one for one in made if isinstance(one, Call)]
+        if not calls:
+            return
+        with Store(layout.STORE) as store, Bar(len(calls), self.model.name) as bar:
+            try:
+                client = Client(self.model.endpoint, store, self.settings)
+                results = client.answer_all([call.request for call in calls], bar.update)
+            finally:
+                store.share()
+        for call, result in zip(calls, results, strict=True):
+            yield _answer(call.item, call.shown.frames, result)
 
-    def _request(self, item: Item) -> tuple[View, Request] | Answer:
-        """What is sent for an item, or the answer that says why nothing can be."""
-        pixels = self.model.view != "text_only"
-        if pixels and any(frame.path is None for frame in item.frames):
-            return Answer(item.sample_id, None, item.content, Outcome.NOT_RUN, error="the benchmark has no images")
+    def requests(self, items: Sequence[Item]) -> list[Call | Answer]:
+        """The call that each item makes, or the answer that says why there is none; volume by volume."""
+        ordered = sorted(items, key=lambda i: (i.volume_id, i.sample_id))
+        return [self._request(item) for item in ordered]
+
+    def _request(self, item: Item) -> Call | Answer:
+        missing = [frame.number for frame in item.frames if frame.path is None]
+        if missing and self.model.view != "text_only":
+            if len(missing) == len(item.frames):
+                return Answer(item.sample_id, None, item.content, Outcome.NOT_RUN, error="the benchmark has no images")
+            message = f"{len(missing)} of {len(item.frames)} frames have no image, such as frame {missing[0]}"
+            return Answer(item.sample_id, None, item.content, Outcome.MISSING_FRAMES, error=message)
         draft = self._prompt(item, [f.number for f in item.frames])
         try:
             shown = view(
@@ -56,7 +72,7 @@ class LanguageModel:
         except NoRoomError as error:
             return Answer(item.sample_id, None, item.content, Outcome.NOT_RUN, error=str(error))
         prompt = self._prompt(item, list(shown.numbers)) if shown.numbers else draft
-        return shown, build_request(self.model, item, prompt, shown)
+        return Call(item, shown, build_request(self.model, item, prompt, shown))
 
     def _prompt(self, item: Item, numbers: list[int]) -> prompts.Prompt:
         first = item.frames[0]
@@ -101,36 +117,6 @@ def _answer(item: Item, frames: tuple[Frame, ...], result: Result) -> Answer:
         cost=reply.cost,
         frames=frames,
     )
-
-
-class _Bar:
-    """A progress bar with what was bought, from the store, failed and spent; on a terminal only."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar, self._cached, self._failed, self._cost = bar, 0, 0, 0.0
-
-    def update(self, _index: int, result: Result) -> None:
-        self._cached += result.cached
-        self._failed += result.outcome.makes_incomplete
-        if result.reply is not None and not result.cached:
-            self._cost += result.reply.cost or 0.0
-        done = self._bar.n + 1
-        bought = max(1, done - self._cached)
-        total = self._cost / bought * (self._bar.total - self._cached)
-        self._bar.set_postfix_str(f"stored {self._cached}, failed {self._failed}, ${self._cost:.2f} of ~${total:.2f}")
-        self._bar.update()
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-
-def _bar(total: int, name: str) -> _Bar:
-    from tqdm import tqdm
-
-    return _Bar(tqdm(total=total, desc=name, unit="call", disable=None, file=sys.stderr, leave=False))
 
 
 def backend(job: InferJob) -> LanguageModel:

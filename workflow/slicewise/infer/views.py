@@ -20,7 +20,8 @@ from slicewise.infer.items import Frame, Item
 from slicewise.llm.pricing import estimate_text_tokens
 from slicewise.llm.request import Image
 
-MARGIN_TOKENS = 256  # chat template and frame labels
+MARGIN_TOKENS = 256  # chat template
+LABEL_TOKENS = 8  # "Frame 12:" and the marks around an image
 
 
 class View(NamedTuple):
@@ -78,7 +79,7 @@ def _choose(frames: Sequence[Frame], endpoint: Endpoint, prompt_chars: int) -> l
         )
         largest = max(endpoint.image_tokens.tokens(*sent_size(f.width, f.height, endpoint)) for f in frames)
         if largest:
-            room = min(room, free // largest)
+            room = min(room, free // (largest + LABEL_TOKENS))
     if room < 1:
         raise NoRoomError(f"context window of {endpoint.context_window} tokens has no room for one frame")
     if room == len(frames):
@@ -109,21 +110,25 @@ def _sent(frame: Frame, endpoint: Endpoint) -> Image:
     if frame.path is None or frame.sha256 is None:
         raise ValueError(f"frame {frame.number} has no image; items without images are not sent")
     size = sent_size(frame.width, frame.height, endpoint)
-    read = partial(_encoded, frame.path, size, (frame.width, frame.height))
-    digest = frame.sha256 if size == (frame.width, frame.height) else hashlib.sha256(read()).hexdigest()
+    native = size == (frame.width, frame.height)
+    read = partial(_encoded, frame.path, frame.sha256, None if native else size)
+    digest = frame.sha256 if native else hashlib.sha256(read()).hexdigest()
     return Image(digest, "image/png", size[0], size[1], read, endpoint.images.detail)
 
 
 @lru_cache(maxsize=128)
-def _encoded(path: str, size: tuple[int, int], native: tuple[int, int]) -> bytes:
-    """The PNG as sent: the file itself at its native size, else resampled (Lanczos) with fixed encoder settings."""
+def _encoded(path: str, sha256: str, size: tuple[int, int] | None) -> bytes:
+    """The PNG as sent: the file itself, or resampled (Lanczos) to ``size`` with fixed encoder settings."""
     from PIL import Image as Picture
     from PIL import UnidentifiedImageError
 
     try:
-        if size == native:
-            return Path(path).read_bytes()
-        with Picture.open(path) as picture:
+        data = Path(path).read_bytes()
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise UserError(f"{path}: is not the frame that the samples name (SHA-256 differs); build the data again.")
+        if size is None:
+            return data
+        with Picture.open(io.BytesIO(data)) as picture:
             buffer = io.BytesIO()
             picture.resize(size, Picture.Resampling.LANCZOS).save(buffer, "PNG", compress_level=6)
             return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""The store as one Parquet table, for analysis."""
+"""The store as one Parquet table and as totals, for analysis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from slicewise import artifacts
-from slicewise.llm.store import Record, Store
+from slicewise.llm.records import Record
+from slicewise.llm.store import Store
 
 CALLS = artifacts.declare(
     "calls",
@@ -66,3 +67,22 @@ def _texts(messages: list[dict[str, Any]]) -> list[str]:
             words = part["text"] if part["type"] == "text" else f"<image {part['sha256']}>"
             texts.append(f"[{message['role']}] {words}")
     return texts
+
+
+def summarise(store: Store) -> dict[str, dict[str, Any]]:
+    """Calls, tokens and cost by served deployment; a call without a declared price counts as unpriced."""
+    totals: dict[str, dict[str, Any]] = {}
+    for record in store.records():
+        model = str(json.loads(record.request)["deployment"].get("model", "?"))
+        row = totals.setdefault(
+            model,
+            {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0, "cost": 0.0, "unpriced": 0},
+        )
+        row["calls"] += 1
+        for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+            row[name] += getattr(record.reply, name) or 0
+        if record.reply.cost is None:
+            row["unpriced"] += 1
+        else:
+            row["cost"] += record.reply.cost
+    return dict(sorted(totals.items()))

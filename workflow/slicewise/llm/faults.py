@@ -60,13 +60,21 @@ def classify(error: BaseException, secrets: tuple[str, ...] = ()) -> Fault:
     """What an attempt's error means. ``secrets`` are cut out of the message."""
     import openai
 
-    message = _clean(error, secrets)
+    message = f"{type(error).__name__}: {clean(str(error), secrets)}".removesuffix(": ")
     if not isinstance(error, openai.APIStatusError):
         return Fault(Kind.RETRY, message)
-    return _status(error.status_code, _code(error.body), message, error.response.headers)
+    return classify_status(error.status_code, _code(error.body), message, error.response.headers)
 
 
-def _status(status: int, code: str, message: str, headers: Mapping[str, str]) -> Fault:
+def classify_body(status: int, body: Any, secrets: tuple[str, ...] = ()) -> Fault:
+    """What an error response means that came as a line of a batch: its status and its JSON body."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    said = inner.get("message") if isinstance(inner, Mapping) else inner
+    return classify_status(status, _code(body), f"status {status}: {clean(str(said), secrets)}", {})
+
+
+def classify_status(status: int, code: str, message: str, headers: Mapping[str, str]) -> Fault:
+    """What an HTTP status with the provider's error code means."""
     wait = retry_after(headers)
     if status in (401, 403) or code in ("insufficient_quota", "invalid_api_key", "model_not_found"):
         return Fault(Kind.PERMANENT, message)
@@ -111,9 +119,9 @@ def backoff(attempt: int, wait: float | None) -> float:
     return random.uniform(ceiling / 2, ceiling)  # noqa: S311
 
 
-def _clean(error: BaseException, secrets: tuple[str, ...]) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
+def clean(text: str, secrets: tuple[str, ...]) -> str:
+    """The text on one line, short, without any key."""
+    text = " ".join(text.split())
     for secret in secrets:
         text = text.replace(secret, "***")
-    text = re.sub(r"sk-[A-Za-z0-9_\-*]{6,}", "***", text)
-    return f"{type(error).__name__}: {text}"[:MESSAGE_LENGTH]
+    return re.sub(r"(?i)(sk-|bearer )[A-Za-z0-9_\-.*]{3,}", "***", text)[:MESSAGE_LENGTH]

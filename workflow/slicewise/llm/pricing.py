@@ -1,12 +1,13 @@
-"""The run's ledger, and token estimates before anything is bought. Prices themselves are declared: ``endpoints``."""
+"""What a call may cost before it is bought, and the budget that all jobs of a run share."""
 
 from __future__ import annotations
 
 import math
-import sqlite3
-from pathlib import Path
+import os
 
-from slicewise.errors import UserError
+from slicewise.endpoints import Endpoint
+from slicewise.llm.request import Image, Request
+from slicewise.llm.store import Store
 
 CHARS_PER_TOKEN = 4.0
 
@@ -16,45 +17,76 @@ def estimate_text_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARS_PER_TOKEN)
 
 
-class Ledger:
-    """A budget that all jobs of a run share, kept beside the live store.
+def prompt_tokens(request: Request, endpoint: Endpoint) -> int:
+    """Estimated prompt tokens: text by length, images by the endpoint's rule at their sent size."""
+    total = 0
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, Image):
+                total += endpoint.image_tokens.tokens(part.width, part.height)
+            else:
+                total += estimate_text_tokens(part)
+    return total
 
-    What was spent under ``name`` survives a kill; raising the limit or changing the name goes on.
+
+def estimate(request: Request, endpoint: Endpoint, *, batch: bool = False) -> float:
+    """US dollars that a call may cost at most: estimated prompt tokens and the whole reply limit; 0 unpriced."""
+    if endpoint.prices is None:
+        return 0.0
+    return endpoint.prices.cost(prompt_tokens(request, endpoint), endpoint.sampling.max_tokens, batch=batch)
+
+
+class Ledger:
+    """A budget under a name, kept in the live store: spent money and what calls under way may still cost.
+
+    What was spent is written with the reply that it bought, so a kill loses no cent; what a killed process had set
+    aside is freed because the process is gone. Raising the limit or changing the name goes on.
     """
 
-    def __init__(self, path: Path, name: str, limit: float | None) -> None:
-        """Open the ledger ``name`` with a limit in US dollars; ``None`` is no limit."""
-        self.name, self.limit = name, limit
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS spend (name TEXT NOT NULL, key TEXT NOT NULL, cost REAL NOT NULL)"
-            )
-        except (OSError, sqlite3.Error) as error:
-            raise UserError(f"{path}: the budget's ledger cannot be opened ({error}).") from error
-        self._held = 0.0
+    def __init__(self, store: Store, name: str, limit: float | None) -> None:
+        """Bind the budget ``name`` with a limit in US dollars; ``None`` is no limit."""
+        self.name, self.limit, self._store, self._pid = name, limit, store, os.getpid()
+        # A dead process may have had our number.
+        store.db.execute("DELETE FROM holds WHERE name = ? AND pid = ?", (name, self._pid))
 
     @property
     def spent(self) -> float:
-        """US dollars recorded under the ledger's name, by all processes."""
-        row = self._db.execute("SELECT COALESCE(SUM(cost), 0) FROM spend WHERE name = ?", (self.name,)).fetchone()
-        return float(row[0])
+        """US dollars spent under the budget's name, by all processes."""
+        row = self._store.db.execute("SELECT dollars FROM spend WHERE name = ?", (self.name,)).fetchone()
+        return float(row[0]) if row else 0.0
 
-    def hold(self, estimate: float) -> bool:
+    def hold(self, dollars: float) -> bool:
         """Set money aside for a call about to start; False when the limit would be passed."""
-        if self.limit is not None and self.spent + self._held + estimate > self.limit:
-            return False
-        self._held += estimate
+        if self.limit is None:
+            return True
+        with self._store.transaction():
+            if self.spent + self._held() + dollars > self.limit:
+                return False
+            self._store.db.execute(
+                "INSERT INTO holds VALUES (?, ?, ?) ON CONFLICT (name, pid) DO UPDATE "
+                "SET dollars = dollars + excluded.dollars",
+                (self.name, self._pid, dollars),
+            )
         return True
 
-    def settle(self, estimate: float, key: str, cost: float | None) -> None:
-        """Give back what was set aside and record what the call really cost."""
-        self._held = max(0.0, self._held - estimate)
-        if cost:
-            self._db.execute("INSERT INTO spend VALUES (?, ?, ?)", (self.name, key, cost))
+    def release(self, dollars: float) -> None:
+        """Give back what was set aside for a call that has ended."""
+        if self.limit is not None:
+            self._store.db.execute(
+                "UPDATE holds SET dollars = MAX(0, dollars - ?) WHERE name = ? AND pid = ?",
+                (dollars, self.name, self._pid),
+            )
 
-    def close(self) -> None:
-        """Close the ledger."""
-        self._db.close()
+    def _held(self) -> float:
+        rows = self._store.db.execute("SELECT pid, dollars FROM holds WHERE name = ?", (self.name,)).fetchall()
+        return float(sum(dollars for pid, dollars in rows if _alive(pid)))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

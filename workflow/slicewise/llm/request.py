@@ -82,6 +82,7 @@ class Request:
         messages: The conversation.
         sampling: Sampling settings as sent (temperature, max_tokens, seed, logprobs, ...).
         schema: JSON schema of the reply, or ``None`` for free text.
+        structured: How the endpoint declares to take a schema; part of the key of a request that has one.
         draw: 0 for the first answer; a repeat of the same request has a number of its own.
         item: Name of the item in messages to people; not part of the key.
     """
@@ -92,6 +93,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     draw: int = 0
     item: str = ""
+    structured: str = "json_schema"
 
     def identity(self) -> dict[str, Any]:
         """Everything that can change the reply."""
@@ -100,7 +102,7 @@ class Request:
             "deployment": dict(self.deployment),
             "messages": [m.identity() for m in self.messages],
             "sampling": dict(self.sampling),
-            "schema": self.schema,
+            "schema": None if self.schema is None else {"asked_as": self.structured, "schema": dict(self.schema)},
             "draw": self.draw,
         }
 

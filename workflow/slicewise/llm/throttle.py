@@ -80,6 +80,10 @@ class Throttle:
         self.cuts += 1
         self.limit = max(1.0, self.limit * CUT)
 
+    def raise_ceiling(self, ceiling: int) -> None:
+        """Take over another caller's ceiling on the same account when it is higher."""
+        self.ceiling = max(self.ceiling, float(ceiling))
+
     def _wake(self) -> None:
         free = int(self.limit) - self.in_flight
         while free > 0 and self._waiting:
@@ -87,3 +91,13 @@ class Throttle:
             if not turn.done():
                 turn.set_result(None)
                 free -= 1
+
+
+_accounts: dict[str, Throttle] = {}
+
+
+def of_account(account: str, ceiling: int) -> Throttle:
+    """The throttle of an account in this process: what one model learned of its limits serves the next one."""
+    throttle = _accounts.setdefault(account, Throttle(ceiling))
+    throttle.raise_ceiling(ceiling)
+    return throttle

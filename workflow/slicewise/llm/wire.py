@@ -11,6 +11,12 @@ SchemaMode = Literal["json_schema", "json_object", "none"]
 SCHEMA_MODES: tuple[SchemaMode, ...] = ("json_schema", "json_object", "none")
 
 
+def less_structure(mode: SchemaMode) -> SchemaMode | None:
+    """The next weaker way to ask for a schema; ``None`` below the last."""
+    place = SCHEMA_MODES.index(mode) + 1
+    return SCHEMA_MODES[place] if place < len(SCHEMA_MODES) else None
+
+
 class MalformedReplyError(Exception):
     """The server answered 200 with something that is no completion; worth another attempt."""
 
