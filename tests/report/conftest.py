@@ -205,3 +205,24 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReportJob, Path]:
     """A tree without any report."""
     root = tmp_path_factory.mktemp("tree")
     return make_tree(root), root
+
+
+@pytest.fixture(scope="session")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReportJob, Path]:
+    """A tree with tables, figures and the page."""
+    from slicewise.report import run
+
+    root = tmp_path_factory.mktemp("reported")
+    job = make_tree(root)
+    run.tables(job, root)
+    run.figures(job, root)
+    run.site(job, root)
+    return job, root
+
+
+@pytest.fixture
+def make() -> Any:
+    """The builders: ``make.job(**changes)``, ``make.tree(root, job, ...)``."""
+    from types import SimpleNamespace
+
+    return SimpleNamespace(job=make_job, tree=make_tree, schemas=SCHEMAS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -73,9 +73,23 @@ def _best(cells: pd.DataFrame, benchmark: str, blind: list[str], column: str) ->
     return None if pool.empty else str(pool["model"].iloc[int(pool["value"].to_numpy().argmax())])
 
 
-def paired_influence(a: pd.DataFrame, b: pd.DataFrame, volumes: npt.NDArray[np.str_], columns: list[str]) -> (
-    tuple[Floats, Floats, int]
-):  # fmt: skip
+class Paired(NamedTuple):
+    """Differences of two models on the same items, by volume.
+
+    Attributes:
+        parts: Contribution of each volume to the mean difference; they add up to it.
+        pulls: Influence of each volume; they add up to 0.
+        effective: Effective number of volumes.
+        n: Number of pairs.
+    """
+
+    parts: Floats
+    pulls: Floats
+    effective: float
+    n: int
+
+
+def pair(a: pd.DataFrame, b: pd.DataFrame, volumes: npt.NDArray[np.str_], columns: list[str]) -> Paired | None:
     """Mean difference a - b per volume, for the plain mean over columns.
 
     Args:
@@ -85,19 +99,19 @@ def paired_influence(a: pd.DataFrame, b: pd.DataFrame, volumes: npt.NDArray[np.s
         columns: One column, or the six whose plain mean is compared.
 
     Returns:
-        Contribution of each volume to the mean difference (they add up to it), its influence (they add up to 0), and
-        the number of pairs; empty arrays when a column has no pair.
+        The paired differences by volume; ``None`` when a column has no pair.
     """
     pairs = a.merge(b[["sample_id", "column", "x"]], on=["sample_id", "column"], suffixes=("", "_b"))
     pairs = pairs.assign(x=pairs["x"] - pairs["x_b"])
     sums, counts = totals(pairs, volumes, columns)
     number = counts.sum(axis=0)
     if not (number > 0).all():
-        return np.empty(0), np.empty(0), 0
+        return None
     held = counts.sum(axis=1) > 0
     parts = (sums / number).mean(axis=1)[held]
     pulls = np.mean([st.influence(sums[:, k], counts[:, k]) for k in range(len(columns))], axis=0)[held]
-    return parts, pulls, int(number.sum())
+    weights = (counts / number).mean(axis=1)[held]
+    return Paired(parts, pulls, st.effective_clusters(weights), int(number.sum()))
 
 
 def _row(
@@ -123,25 +137,23 @@ def _row(
         return row
     members = collect.columns(benchmark)[:-1] if column == sgmri.AVERAGE else [column]
     asked = items[items["column"].isin(members)]
-    parts, pulls, n = paired_influence(
-        asked[asked["model"] == model.name], asked[asked["model"] == baseline], volumes, members
-    )
-    if not n:
+    paired = pair(asked[asked["model"] == model.name], asked[asked["model"] == baseline], volumes, members)
+    if paired is None:
         return row
-    return {**row, **_test(parts, pulls, job), "n": n, "clusters": parts.size}
+    return {**row, **_test(paired, job), "n": paired.n, "clusters": paired.parts.size}
 
 
-def _test(parts: Floats, pulls: Floats, job: ReportJob) -> dict[str, float | None]:
-    difference = float(parts.sum())
-    se = st.cr1_from_influence(pulls, parts.size)
-    ends = st.t_interval(difference, se, parts.size, job.report.confidence)
+def _test(paired: Paired, job: ReportJob) -> dict[str, float | None]:
+    difference = float(paired.parts.sum())
+    se = st.cr1_from_influence(paired.pulls, paired.parts.size)
+    ends = st.t_interval(difference, se, paired.effective, job.report.confidence)
     values = {
         "difference": difference,
         "low": ends.low if ends else None,
         "high": ends.high if ends else None,
-        "effect_size": st.effect_size(parts),
-        "detectable": st.minimal_detectable_effect(se, parts.size),
-        "p": st.sign_flip_p(parts, seed=job.report.seed),
+        "effect_size": st.effect_size(paired.parts),
+        "detectable": st.minimal_detectable_effect(se, paired.effective),
+        "p": st.sign_flip_p(paired.parts, seed=job.report.seed),
     }
     return {name: None if value is None else round(value, DECIMALS) for name, value in values.items()}
 

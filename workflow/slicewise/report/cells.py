@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ STATISTICS: list[tuple[str, pa.DataType, bool]] = [
     ("n_ok", pa.int64(), False),  # items with a reading
     ("coverage", pa.float64(), True),  # n_ok over the items with a reference
     ("clusters", pa.int64(), False),  # volumes
+    ("effective_clusters", pa.float64(), True),  # Kish's: fewer than volumes when some hold most items
     ("se", pa.float64(), True),  # CR1
     ("t_low", pa.float64(), True),
     ("t_high", pa.float64(), True),
@@ -74,7 +76,7 @@ def summarize(items: pd.DataFrame, by: list[str], confidence: float) -> pd.DataF
     with np.errstate(invalid="ignore"):
         table["value"] = table["total"] / table["n"]
         table["coverage"] = table["n_ok"] / (table["n"] + lost)
-        half = stats.t.ppf((1 + confidence) / 2, np.maximum(table["clusters"] - 1, 1)) * table["se"]
+        half = stats.t.ppf((1 + confidence) / 2, np.maximum(table["effective_clusters"] - 1, 1)) * table["se"]
     table["incomplete"] = lost > 0
     table["worst"] = (table["total"] / (table["n"] + lost)).where(lost > 0).round(DECIMALS)
     table["best"] = ((table["total"] + lost) / (table["n"] + lost)).where(lost > 0).round(DECIMALS)
@@ -99,6 +101,8 @@ def _moments(items: pd.DataFrame, by: list[str], index: pd.Index) -> pd.DataFram
     squares = pd.Series(pull**2, index=parts.index).groupby(level=keys, dropna=False).sum()
     many = whole["clusters"].where(whole["clusters"] > 1)
     whole["se"] = np.sqrt(many / (many - 1) * squares)
+    sizes = (parts["count"] ** 2).groupby(level=keys, dropna=False).sum()
+    whole["effective_clusters"] = (whole["n"] ** 2 / sizes).round(DECIMALS)
     whole = whole.reindex(index)
     return whole.fillna({"total": 0.0}).assign(
         n=whole["n"].fillna(0).astype(np.int64), clusters=whole["clusters"].fillna(0).astype(np.int64)
@@ -157,11 +161,15 @@ def _model_cells(
     confidence: float,
 ) -> pd.DataFrame:
     means = st.bootstrap_means(sums, counts, weights)
-    present = (counts > 0).sum(axis=0)
-    ends = [st.percentile_interval(means[:, k], int(present[k]), confidence) for k in range(means.shape[1])]
+    ends = [
+        st.percentile_interval(means[:, k], st.effective_clusters(counts[:, k]), confidence)
+        if counts[:, k].any()
+        else None
+        for k in range(means.shape[1])
+    ]
     average = _average(rows, sums, counts, confidence)
-    clusters = int(average["clusters"])
-    ends.append(None if pd.isna(average["value"]) else st.percentile_interval(means.mean(axis=1), clusters, confidence))
+    effective = average["effective_clusters"]
+    ends.append(None if np.isnan(effective) else st.percentile_interval(means.mean(axis=1), effective, confidence))
     table = pd.concat([rows, pd.DataFrame([average])], ignore_index=True)
     table["low"] = [np.nan if end is None else round(end.low, DECIMALS) for end in ends]
     table["high"] = [np.nan if end is None else round(end.high, DECIMALS) for end in ends]
@@ -176,10 +184,12 @@ def _average(
     clusters = int((counts.sum(axis=1) > 0).sum())
     complete = bool((counts.sum(axis=0) > 0).all())
     se: float | None = None
+    effective = math.nan
     if complete:
+        effective = st.effective_clusters((counts / counts.sum(axis=0)).mean(axis=1))
         pull = np.mean([st.influence(sums[:, k], counts[:, k]) for k in range(sums.shape[1])], axis=0)
         se = st.cr1_from_influence(pull, clusters)
-    ends = st.t_interval(value, se, clusters, confidence)
+    ends = st.t_interval(value, se, effective, confidence)
     bounds = {name: rows[name].fillna(rows["value"]).mean() for name in ("worst", "best")}
     incomplete = bool(rows["incomplete"].any())
     summed = {name: int(rows[name].sum()) for name in ("n", "n_ok", *collect.OUTCOMES)}
@@ -192,6 +202,7 @@ def _average(
         "value": value,
         "coverage": summed["n_ok"] / expected if expected else np.nan,
         "clusters": clusters,
+        "effective_clusters": round(effective, DECIMALS),
         "se": np.nan if se is None else round(se, DECIMALS),
         "t_low": np.nan if ends is None else round(ends.low, DECIMALS),
         "t_high": np.nan if ends is None else round(ends.high, DECIMALS),

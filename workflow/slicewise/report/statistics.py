@@ -79,19 +79,38 @@ def cr1_from_influence(pull: Floats, clusters: int) -> float | None:
 
 
 def cr1_se(values: Sequence[float] | Floats, clusters: Sequence[str]) -> float | None:
-    """Cluster-robust standard error of the mean with the CR1 factor C/(C-1).
+    """Cluster-robust standard error of the mean with the CR1 factor C/(C-1); ``None`` below 2 clusters.
 
     Equals the clustered standard error of a regression on a constant (Liang and Zeger 1986), as statsmodels gives it.
     """
     totals = cluster_totals(values, clusters)
+    if len(totals.names) < 2:
+        return None
     return cr1_from_influence(influence(totals.sums, totals.counts), len(totals.names))
 
 
-def t_interval(mean: float, se: float | None, clusters: int, confidence: float = 0.95) -> Interval | None:
-    """Student-t interval with C-1 degrees of freedom; ``None`` without a standard error."""
-    if se is None or clusters < 2:
+def effective_clusters(weights: Floats) -> float:
+    """Kish's effective number of clusters, ``(sum w)^2 / sum w^2``: C when all weigh the same, less when few dominate.
+
+    Standard errors from a few clusters of unequal size vary more than C-1 degrees of freedom say; with this number in
+    the place of C the intervals keep their coverage (compare Carter, Schnepel and Steigerwald 2017).
+
+    Args:
+        weights: Items per cluster, or shares; shape (clusters,), not all 0.
+    """
+    return float(weights.sum()) ** 2 / float(weights @ weights)
+
+
+def _degrees(clusters: float) -> float:
+    """Degrees of freedom of an effective number of clusters; at least 1, where t is a Cauchy distribution."""
+    return max(1.0, clusters - 1)
+
+
+def t_interval(mean: float, se: float | None, clusters: float, confidence: float = 0.95) -> Interval | None:
+    """Student-t interval with C-1 degrees of freedom, C the (effective) number of clusters; ``None`` without an SE."""
+    if se is None:
         return None
-    half = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * se
+    half = float(stats.t.ppf((1 + confidence) / 2, _degrees(clusters))) * se
     return Interval(mean - half, mean + half)
 
 
@@ -101,20 +120,27 @@ def resample(clusters: int, draws: int, seed: int) -> npt.NDArray[np.int64]:
     return generator.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
 
 
-def expanded_tail(confidence: float, clusters: int) -> float:
+def expanded_tail(confidence: float, clusters: float) -> float:
     """Tail probability of the percentile interval, widened for few clusters.
 
     The plain percentile interval is too short by the factor sqrt((C-1)/C) and by normal instead of t quantiles; both
     are undone by reading the draws further out (Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
     """
-    t = float(stats.t.ppf((1 + confidence) / 2, clusters - 1))
-    return float(stats.norm.cdf(-math.sqrt(clusters / (clusters - 1)) * t))
+    df = _degrees(clusters)
+    t = float(stats.t.ppf((1 + confidence) / 2, df))
+    return float(stats.norm.cdf(-math.sqrt((df + 1) / df) * t))
 
 
-def percentile_interval(means: Floats, clusters: int, confidence: float = 0.95) -> Interval | None:
-    """Expanded percentile interval from bootstrap means (NaN: a draw without an item); ``None`` below 2 clusters."""
+def percentile_interval(means: Floats, clusters: float, confidence: float = 0.95) -> Interval | None:
+    """Expanded percentile interval from bootstrap means; ``None`` for one cluster.
+
+    Args:
+        means: One per draw; NaN where a draw holds no item.
+        clusters: The (effective) number of clusters.
+        confidence: Such as 0.95.
+    """
     kept = means[~np.isnan(means)]
-    if clusters < 2 or not kept.size:
+    if clusters <= 1 or not kept.size:
         return None
     tail = expanded_tail(confidence, clusters)
     low, high = np.quantile(kept, [tail, 1 - tail])
@@ -152,7 +178,7 @@ def bootstrap_interval(
     if number < 2:
         return None
     means = bootstrap_means(totals.sums[:, None], totals.counts[:, None], resample(number, draws, seed))
-    return percentile_interval(means[:, 0], number, confidence)
+    return percentile_interval(means[:, 0], effective_clusters(totals.counts), confidence)
 
 
 # --- paired comparison ----------------------------------------------------------------------------------------------
@@ -197,11 +223,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def minimal_detectable_effect(se: float | None, clusters: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
+def minimal_detectable_effect(
+    se: float | None, clusters: float, alpha: float = 0.05, power: float = 0.8
+) -> float | None:
     """The true difference that a two-sided t test at ``alpha`` finds with probability ``power``, given its SE."""
-    if se is None or clusters < 2:
+    if se is None:
         return None
-    df = clusters - 1
+    df = _degrees(clusters)
     return float(stats.t.ppf(1 - alpha / 2, df) + stats.t.ppf(power, df)) * se
 
 
