@@ -15,6 +15,7 @@ ORPHANS = [
     "results/infer/sgmri-demo-image/dropped-model/answers.parquet",
     "results/parse/sgmri-demo-image/oracle/.parsed.parquet.123.tmp",
     "results/report/figures/old.pdf",
+    "data/demo/.123.tmp/frames/volume/0001.png",
 ]
 KEPT = [
     "data/store/shards/ab.jsonl",

@@ -57,9 +57,15 @@ def orphans(params: Params, root: Path, stages: Iterable[str] = layout.STAGES) -
     found: list[Path] = []
     for folder in (layout.stage(name) for name in stages):
         found += (p for p in _files(root / folder) if p not in wanted and p.name not in _KEPT)
-    if "data" in stages and not targets.demo(params):
-        found += (p for p in _files(root / DEMO) if p.name not in _KEPT)
+    if "data" in stages:
+        used = bool(targets.demo(params))
+        found += (p for p in _files(root / DEMO) if p.name not in _KEPT and not (used and _is_whole(p)))
     return sorted(path.relative_to(root) for path in found)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file of the phantoms is no leftover of a job that was cut off."""
+    return not any(part.endswith(".tmp") for part in path.parts)
 
 
 def _files(folder: Path) -> Iterator[Path]:
