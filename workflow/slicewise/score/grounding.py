@@ -222,6 +222,8 @@ def _match_all(gold: dict[int, list[Box]], predicted: dict[int, list[Box]]) -> t
             continue
         overlaps = _overlaps(boxes, others)
         found = _assign(overlaps)
+        if not found:
+            continue
         matches.extend(Match(boxes[g], others[p], overlaps[g][p]) for g, p in found)
         for i, threshold in enumerate(THRESHOLDS):
             hits[i] += _most_pairs(overlaps, found, threshold)
@@ -273,8 +275,12 @@ def _assign(overlaps: Sequence[Row]) -> list[tuple[int, int]]:
 
 def _most_pairs(overlaps: Sequence[Row], found: Sequence[tuple[int, int]], threshold: float) -> int:
     """Largest number of disjoint pairs whose IoU reaches the threshold."""
-    edges = [(g, p) for g, row in enumerate(overlaps) for p, value in row.items() if value >= threshold]
     reached = sum(overlaps[g][p] >= threshold for g, p in found)
+    if reached == len(overlaps):
+        return reached
+    edges = [(g, p) for g, row in enumerate(overlaps) for p, value in row.items() if value >= threshold]
+    if len(edges) == reached:
+        return reached
     rows, columns = sorted({g for g, _ in edges}), sorted({p for _, p in edges})
     if reached == min(len(rows), len(columns)):  # the assignment of V already has as many as there can be
         return reached
