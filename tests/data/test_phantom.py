@@ -74,10 +74,12 @@ def test_layout_is_the_released_one_with_frames(written: Path) -> None:
     assert names == [f"{knee['volume_id']}_slice_{number:03d}.png" for number in range(1, knee["num_slices"] + 1)]
 
 
-def test_same_seed_same_bytes_and_a_second_call_replaces_the_first(written: Path, tmp_path: Path) -> None:
+def test_same_seed_same_bytes_and_a_second_call_replaces_the_first(written: Path) -> None:
     first = digests(written)
     (written / "frames" / "left_over").mkdir()
     (written / "frames" / "left_over" / "stray.png").write_bytes(b"")
+    (written / ".4711.tmp" / "frames").mkdir(parents=True)  # a call was killed
+    (written / ".4711.tmp" / "frames" / "half.png").write_bytes(b"")
     phantom.make(SMALL, written)
     assert digests(written) == first
     declared = json.loads((written / phantom.MANIFEST).read_text())

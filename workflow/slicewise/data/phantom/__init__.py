@@ -53,6 +53,8 @@ def make(settings: DemoSettings, out: Path) -> None:
     temporary = out / f".{os.getpid()}.tmp"
     try:
         (out / MANIFEST).unlink(missing_ok=True)
+        for left_over in out.glob(".*.tmp"):  # of a killed call
+            shutil.rmtree(left_over, ignore_errors=True)
         _write(settings, temporary)
         files = _digests(temporary)
         for part in PARTS:
