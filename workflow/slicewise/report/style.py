@@ -72,6 +72,7 @@ def save(figure: Any, stem: Path) -> None:
         figure.savefig(buffer, format=suffix, dpi=DPI, metadata=metadata)
         with artifacts.atomic(stem.with_name(f"{stem.name}.{suffix}")) as handle:
             handle.write(buffer.getvalue())
+        figure.set_layout_engine("none")  # both files show one layout, computed once
     plt.close(figure)
 
 
