@@ -97,18 +97,11 @@ def test_the_page_says_what_it_must(text: str) -> None:
 
 # --- in a browser ----------------------------------------------------------------------------------------------------
 
-_FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",
-    "--virtual-time-budget=10000",
-]
+_FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--enable-logging=stderr", "--virtual-time-budget=10000"),
+)
 _PROBE = """<script>addEventListener("load", () => {
   const images = [...document.images], loaded = images.filter(i => i.complete && i.naturalWidth > 0).length;
   document.title = [loaded, images.length, document.querySelectorAll("table caption").length,
