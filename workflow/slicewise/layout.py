@@ -49,3 +49,8 @@ def table(name: str, suffix: str) -> Path:
 def figure(name: str, suffix: str) -> Path:
     """A figure of the report, such as ``scores.pdf``."""
     return stage("report") / "figures" / f"{name}.{suffix}"
+
+
+def pair_cache() -> Path:
+    """Results of pairs of texts, kept by content between runs; it changes no value and belongs to no stage."""
+    return Path(".slicewise") / "pairs.sqlite"

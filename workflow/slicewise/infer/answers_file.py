@@ -58,6 +58,13 @@ class Entry:
     error: str | None
     fields: Mapping[str, Any]
 
+    @property
+    def outcome(self) -> Outcome:
+        """``ok``, ``api_error`` where the row has an error, ``not_run`` where it has neither text nor error."""
+        if self.error is not None:
+            return Outcome.API_ERROR
+        return Outcome.NOT_RUN if self.text is None else Outcome.OK
+
 
 class FileBackend:
     """Answers read from a file and handed out by id."""
@@ -120,11 +127,9 @@ def _answer(item: Item, entry: Entry | None) -> Answer:
     key = artifacts.sha256_json(
         {"backend": "file", "item": item.content, "reply": [entry.text, entry.error] if entry else None}
     )
-    if entry is None or (entry.text is None and entry.error is None):
+    if entry is None:
         return Answer(item.sample_id, None, key, Outcome.NOT_RUN)
-    if entry.error is not None:
-        return Answer(item.sample_id, None, key, Outcome.API_ERROR, error=entry.error)
-    return Answer(item.sample_id, entry.text, key)
+    return Answer(item.sample_id, entry.text, key, entry.outcome, error=entry.error)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -213,7 +218,7 @@ def _entries(path: Path, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> list[
     faults = [fault for where, row in rows for fault in _faults(where, row, id_column, text_column)]
     if faults:
         raise ManyErrors(f"{path}: {len(faults)} row(s) cannot be read", _shorten(faults, len(faults)))
-    return [_entry(where, row, id_column, text_column) for where, row in rows]
+    return [read_entry(where, row, id_column, text_column) for where, row in rows]
 
 
 def _column(path: Path, columns: set[str], names: Sequence[str], what: str) -> str:
@@ -242,15 +247,19 @@ def _kind(value: Any) -> str:
     return "empty" if value == "" else f"{type(value).__name__} {json.dumps(value)[:40]}"
 
 
-def _entry(where: str, row: Mapping[str, Any], id_column: str, text_column: str) -> Entry:
+def read_entry(where: str, row: Mapping[str, Any], id_column: str, text_column: str) -> Entry:
+    """One row, whose id is a string and whose text is a string or missing, as an entry.
+
+    An entry with an error has no text: what came before the failure is not the model's answer.
+    """
     text, error = row.get(text_column), row.get(ERROR_COLUMN)
     if text is not None and _ERROR_TEXT.match(text):
-        text, error = None, error or text
+        error = error or text
     message = storable(error if isinstance(error, str) else json.dumps(error)) if error else None
     return Entry(
         where=where,
         id=storable(row[id_column]),
-        text=None if text is None else storable(text),
+        text=None if text is None or message else storable(text),
         error=message,
         fields=row,
     )

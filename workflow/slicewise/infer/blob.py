@@ -1,7 +1,8 @@
-"""A small classical detector: blobs that are brighter or darker than the tissue around them.
+"""A small classical detector: blobs that are brighter or darker than the tissue around them and than the other side.
 
-No learning and no parameters fitted to a benchmark. Per frame: tissue mask, difference between a fine and a coarse
-smoothing that both ignore the background, robust z-score over the tissue, connected components, boxes.
+Nothing is learned. Per frame: tissue mask, difference between a fine and a coarse smoothing that both ignore the
+background, less what the mirrored side shows nearby (head and knee are roughly symmetric), threshold against the
+robust spread over the tissue, connected components, boxes.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from slicewise.errors import UserError
 FloatImage = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-FINE_SIGMA = 1.5  # pixels: noise is smoothed, findings of a few pixels stay
+FINE_SIGMA = 2.5  # pixels: noise and thin folds are smoothed, findings of a few pixels stay
 COARSE_SIGMA = 12.0  # pixels: what counts as the surroundings
 TISSUE_FRACTION = 0.15  # of the 99th percentile: darker than that is background
 RIM = 7  # pixels of tissue next to the background that are ignored: skin, skull and partial volume
-THRESHOLD = 3.5  # robust standard deviations
-MIN_AREA = 12  # pixels
+THRESHOLD = 1.5  # robust standard deviations over the tissue
+MIN_CONTRAST = 0.15  # of the median tissue: fainter is noise or shading, however even the rest may be
+SYMMETRY_SLACK = 9  # pixels: side of the window in which the mirrored side may show the same structure
+MIN_AREA = 25  # pixels
+MIN_FILL = 0.4  # of its own rectangle: thinner is an edge or a vessel
 MAX_SHARE = 0.12  # of the tissue: larger components are anatomy or shading
+HALO = 0.5  # a blob of opposite sign that covers this share of a stronger one is its halo
 MAD_TO_SIGMA = 1.4826
 
 
@@ -37,7 +42,7 @@ class Blob:
         y0: Top edge.
         x1: Right edge.
         y1: Bottom edge.
-        strength: Sum of the absolute z-scores over its pixels.
+        strength: Sum of its contrast over its pixels, as a share of the median tissue, times how full its box is.
         bright: Brighter than its surroundings.
     """
 
@@ -81,21 +86,44 @@ def tissue(image: FloatImage) -> Mask:
     return filled
 
 
-def z_scores(image: FloatImage, mask: Mask) -> FloatImage:
-    """Contrast against the surroundings in robust standard deviations over the tissue; 0 outside of it."""
-    inside = mask.astype(np.float64)
-    fine = _within(image, inside, FINE_SIGMA)
-    coarse = _within(image, inside, COARSE_SIGMA)
-    contrast = fine - coarse
+@dataclass(frozen=True, slots=True)
+class _Contrast:
+    """What a frame shows, as shares of the median tissue; 0 outside of the tissue and in its rim.
+
+    Attributes:
+        own: Contrast against the surroundings.
+        mirrored: The same, mirrored about the middle of the tissue.
+        floor: Contrast below which a pixel is inconspicuous.
+    """
+
+    own: FloatImage
+    mirrored: FloatImage
+    floor: float
+
+
+def _contrast(image: FloatImage, mask: Mask) -> _Contrast | None:
+    """``None`` when there is too little tissue to judge."""
     core = ndimage.binary_erosion(mask, iterations=RIM)
-    values = contrast[core]
-    if values.size == 0:
-        return np.zeros_like(image)
-    centre = np.median(values)
-    spread = MAD_TO_SIGMA * np.median(np.abs(values - centre))
-    if spread <= 0:
-        return np.zeros_like(image)
-    return np.where(core, (contrast - centre) / spread, 0.0)
+    if not core.any():
+        return None
+    inside = mask.astype(np.float64)
+    contrast = _within(image, inside, FINE_SIGMA) - _within(image, inside, COARSE_SIGMA)
+    level = float(np.median(image[core]))
+    if level <= 0:
+        return None
+    own = np.where(core, contrast - np.median(contrast[core]), 0.0) / level
+    spread = MAD_TO_SIGMA * float(np.median(np.abs(own[core])))
+    return _Contrast(own, _mirror(own, core), THRESHOLD * spread)
+
+
+def _mirror(values: FloatImage, core: Mask) -> FloatImage:
+    """Columns mirrored about the middle of the tissue; 0 where there is no counterpart."""
+    columns = np.nonzero(core.any(axis=0))[0]
+    source = int(columns[0] + columns[-1]) - np.arange(values.shape[1])
+    inside = (source >= 0) & (source < values.shape[1])
+    mirrored = np.zeros_like(values)
+    mirrored[:, inside] = values[:, source[inside]]
+    return mirrored
 
 
 def _within(image: FloatImage, inside: FloatImage, sigma: float) -> FloatImage:
@@ -108,21 +136,46 @@ def _within(image: FloatImage, inside: FloatImage, sigma: float) -> FloatImage:
 def find(image: FloatImage) -> list[Blob]:
     """The blobs of one frame, strongest first."""
     mask = tissue(image)
-    z = z_scores(image, mask)
+    contrast = _contrast(image, mask)
+    if contrast is None:
+        return []
     limit = MAX_SHARE * float(mask.sum())
-    blobs = [blob for sign in (1.0, -1.0) for blob in _components(z, sign, limit)]
-    return sorted(blobs, key=lambda b: (-b.strength, b.y0, b.x0))
+    blobs = [blob for sign in (1.0, -1.0) for blob in _components(contrast, sign, limit)]
+    ranked = sorted(blobs, key=lambda b: (-b.strength, b.y0, b.x0))
+    return [blob for place, blob in enumerate(ranked) if not any(_is_halo(blob, other) for other in ranked[:place])]
 
 
-def _components(z: FloatImage, sign: float, limit: float) -> list[Blob]:
-    labels, count = ndimage.label(sign * z > THRESHOLD)
+def _components(contrast: _Contrast, sign: float, limit: float) -> list[Blob]:
+    own = sign * contrast.own
+    other_side = np.maximum(ndimage.maximum_filter(sign * contrast.mirrored, size=SYMMETRY_SLACK), 0.0)
+    excess = own - other_side
+    labels, count = ndimage.label((excess > MIN_CONTRAST) & (own > contrast.floor))
     if count == 0:
         return []
-    strength = ndimage.sum_labels(np.abs(z), labels, np.arange(1, count + 1))
+    totals = ndimage.sum_labels(excess, labels, np.arange(1, count + 1))
     areas = np.bincount(labels.ravel(), minlength=count + 1)[1:]
-    places = ndimage.find_objects(labels)
     return [
-        Blob(place[1].start, place[0].start, place[1].stop, place[0].stop, float(total), sign > 0)
-        for place, total, area in zip(places, strength, areas, strict=True)
-        if MIN_AREA <= area <= limit
+        _blob(place, float(total) * area / _size(place), sign > 0)
+        for place, total, area in zip(ndimage.find_objects(labels), totals, areas.tolist(), strict=True)
+        if MIN_AREA <= area <= limit and area >= MIN_FILL * _size(place)
     ]
+
+
+def _blob(place: tuple[slice, ...], strength: float, bright: bool) -> Blob:
+    rows, columns = place
+    return Blob(columns.start, rows.start, columns.stop, rows.stop, strength, bright)
+
+
+def _size(place: tuple[slice, ...]) -> int:
+    rows, columns = place
+    return int((rows.stop - rows.start) * (columns.stop - columns.start))
+
+
+def _is_halo(blob: Blob, stronger: Blob) -> bool:
+    """Smoothing surrounds a bright finding with a dark ring, and a dark one with a bright ring."""
+    if blob.bright == stronger.bright:
+        return False
+    width = min(blob.x1, stronger.x1) - max(blob.x0, stronger.x0)
+    height = min(blob.y1, stronger.y1) - max(blob.y0, stronger.y0)
+    area = (stronger.x1 - stronger.x0) * (stronger.y1 - stronger.y0)
+    return width > 0 and height > 0 and width * height >= HALO * area

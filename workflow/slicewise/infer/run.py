@@ -42,7 +42,17 @@ def _file(job: InferJob) -> Backend:
     return answers_file.backend(job)
 
 
-BACKENDS: dict[str, Callable[[InferJob], Backend]] = {"baseline": _baseline, "file": _file}
+def _language_model(job: InferJob) -> Backend:
+    from slicewise.infer import language_model
+
+    return language_model.backend(job)
+
+
+BACKENDS: dict[str, Callable[[InferJob], Backend]] = {
+    "baseline": _baseline,
+    "file": _file,
+    "openai": _language_model,
+}
 
 
 def answer(job: InferJob, samples: Path, out: Path) -> None:

@@ -15,9 +15,9 @@ from slicewise.infer.items import Frame, Item
 from slicewise.outcome import Outcome
 from slicewise.params import BaselineModel
 
-MAX_BOXES_PER_IMAGE = 3
+MAX_BOXES_PER_FRAME = 2
 MAX_BOXES_PER_VOLUME = 12
-MIN_STRENGTH = 250.0  # summed z-score under which a blob is noise
+MIN_STRENGTH = 20.0  # summed contrast under which a blob is noise
 NORMAL_WORDS = ("normal", "no ", "none", "absent")
 
 
@@ -60,13 +60,12 @@ class BlobRule(Rule):
             (
                 (-spot.strength, position, spot)
                 for position, frame in enumerate(item.frames)
-                for spot in self._found(_path(frame))
+                for spot in self._found(_path(frame))[:MAX_BOXES_PER_FRAME]
                 if spot.strength >= MIN_STRENGTH
             ),
             key=lambda entry: (entry[0], entry[1], entry[2].y0, entry[2].x0),
         )
-        keep = MAX_BOXES_PER_VOLUME if item.level == "volume" else MAX_BOXES_PER_IMAGE
-        kept = sorted(ranked[:keep], key=lambda entry: (entry[1], entry[0]))
+        kept = sorted(ranked[:MAX_BOXES_PER_VOLUME], key=lambda entry: (entry[1], entry[0]))
         return [Box(position, float(s.x0), float(s.y0), float(s.x1), float(s.y1)) for _, position, s in kept]
 
 
