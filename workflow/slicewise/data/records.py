@@ -182,7 +182,7 @@ def _choices(reader: Reader) -> dict[str, str] | None:
         if letter is None or not isinstance(text, str | int | float) or isinstance(text, bool):
             reader.fault(f"choices.{key}", text, "a letter with a text")
             continue
-        choices[letter.group(1).upper()] = (text if isinstance(text, str) else number_text(text)).strip()
+        choices[letter.group(1).upper()] = " ".join((text if isinstance(text, str) else number_text(text)).split())
     return dict(sorted(choices.items()))
 
 
