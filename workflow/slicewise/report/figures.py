@@ -106,7 +106,7 @@ def _score_legend(axis: Any, source: Source) -> None:
         handles.append(
             Line2D([], [], color="none", marker="o", markeredgecolor=style.BLACK, markersize=4, label="proxy (hollow)")
         )
-    if source.cells["incomplete"].any():
+    if (source.cells["incomplete"] & source.cells["value"].notna()).any():
         handles.append(Line2D([], [], color=style.VERMILLION, linewidth=1.1, label="worst to best (incomplete)"))
     axis.axis("off")
     confidence = f"{100 * source.job.report.confidence:g} %"

@@ -30,7 +30,7 @@ def boxes(source: Source) -> Any:
         look: dict[str, Any] = {
             "color": style.CYCLE[i % len(style.CYCLE)],
             "marker": style.MARKERS[i % len(style.MARKERS)],
-            "markersize": 4.5,
+            "markersize": max(3.5, 7 - 0.6 * i),  # smaller on top, so that equal points all show
         }
         x = [row["boxes_per_item"]] * 2
         axis.plot(x, [100 * row["v"], 100 * row["v_precision_aware"]], color=look["color"], linewidth=0.8)
