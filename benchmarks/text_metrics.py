@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from slicewise.params import Encoder
 from slicewise.score.encoder import locate
@@ -44,7 +45,9 @@ BERT_ARMS = {
     "bert-ours": "Slicewise, cold",
     "bert-ours-warm": "Slicewise, warm",
     "bert-ours-bf16": "Slicewise, cold, bf16",
+    "bert-ours-openvino": "Slicewise, cold, OpenVINO f32",
 }
+OPTIONAL = {"bert-torchmetrics": "torchmetrics", "bert-ours-openvino": "openvino"}
 WORD_ARMS = {
     "rouge-library": "ROUGE-L, rouge_score",
     "rouge-ours": "ROUGE-L, Slicewise",
@@ -136,7 +139,7 @@ def floor(pairs: list[Pair], threads: int, timer: Timer) -> int:
     return len(pairs)
 
 
-def ours(pairs: list[Pair], threads: int, timer: Timer, precision: str = "fp32", warm: bool = False) -> int:
+def ours(pairs: list[Pair], threads: int, timer: Timer, warm: bool = False, **settings: Any) -> int:
     """Slicewise: locating, hashing and loading the encoder, tokenising, matching and caching are all in the time."""
     from slicewise.score import bert
 
@@ -147,7 +150,7 @@ def ours(pairs: list[Pair], threads: int, timer: Timer, precision: str = "fp32",
             threads=threads,
             cache=cache,
             rescale=False,
-            precision=precision,  # type: ignore[arg-type]
+            **settings,
         )
 
     with tempfile.TemporaryDirectory() as folder, PairCache(Path(folder) / "pairs.sqlite") as cache:
@@ -155,6 +158,9 @@ def ours(pairs: list[Pair], threads: int, timer: Timer, precision: str = "fp32",
             fill(cache, pairs)
         else:
             import slicewise.score.packed  # noqa: F401  imports are in no arm's time
+
+            if settings.get("engine") == "openvino":
+                import openvino  # noqa: F401
         with timer.measure():
             result = score()
         assert (result.encoded == 0) == warm
@@ -166,7 +172,7 @@ def fill(cache: PairCache, pairs: list[Pair]) -> None:
     from slicewise.score import bert
     from slicewise.score.pair_cache import pair_keys
 
-    signature = locate(ENCODER).cache_signature(bert._ENGINE, "fp32", ENCODER.layer)
+    signature = locate(ENCODER).cache_signature(bert._METRIC, "fp32", "torch", ENCODER.layer)
     value = {"p": 0.5, "r": 0.5, "f": 0.5, "flags": []}
     cache.put_many({key: value for key in pair_keys(signature, pairs)})
 
@@ -223,6 +229,7 @@ ARMS: dict[str, Callable[[list[Pair], int, Timer], int]] = {
     "bert-ours": ours,
     "bert-ours-warm": lambda pairs, threads, timer: ours(pairs, threads, timer, warm=True),
     "bert-ours-bf16": lambda pairs, threads, timer: ours(pairs, threads, timer, precision="bf16"),
+    "bert-ours-openvino": lambda pairs, threads, timer: ours(pairs, threads, timer, engine="openvino"),
     "rouge-library": rouge_library,
     "rouge-ours": rouge_ours,
     "bleu-library": bleu_library,
@@ -240,14 +247,17 @@ def gate(pairs: list[Pair], threads: int) -> list[str]:
     from slicewise.score import bert, text
 
     some = pairs[:: max(1, len(pairs) // 60)][:60]
-    exact, rough = (
-        bert.score_pairs(some, encoder=ENCODER, threads=threads, cache=None, rescale=False, precision=precision).f1_raw
-        for precision in ("fp32", "bf16")
-    )
+    settings: dict[str, dict[str, Any]] = {"Slicewise": {}, "Slicewise bf16": {"precision": "bf16"}}
+    if find_spec("openvino") is not None:
+        settings["Slicewise OpenVINO"] = {"engine": "openvino"}
+    off = {
+        name: bert.score_pairs(some, encoder=ENCODER, threads=threads, cache=None, rescale=False, **of_arm).f1_raw
+        for name, of_arm in settings.items()
+    }
     scorer = bert_score.BERTScorer(str(locate(ENCODER).folder), num_layers=ENCODER.layer, device="cpu")
     alone = [float(scorer.score([candidate], [reference])[2]) for candidate, reference in some]
     bulk = scorer.score(*(list(side) for side in zip(*some, strict=True)))[2].tolist()
-    off = {"Slicewise": exact, "Slicewise bf16": rough, "BERTScorer in bulk": bulk}
+    off["BERTScorer in bulk"] = bulk
     worst = {name: max(abs(a - b) for a, b in zip(values, alone, strict=True)) for name, values in off.items()}
     if worst["Slicewise"] > 1e-5:
         raise SystemExit(f"correctness gate: BERTScore is off by {worst['Slicewise']:.1e}, more than 1e-5")
@@ -279,7 +289,7 @@ def main() -> None:
         report_run(timer, ARMS[arguments.arm](pairs, arguments.threads, timer))
         return
     notes = gate(pairs, arguments.threads)
-    skipped = {"bert-torchmetrics"} if find_spec("torchmetrics") is None else set()
+    skipped = {arm for arm, package in OPTIONAL.items() if find_spec(package) is None}
     titles = {name: title for name, title in (BERT_ARMS | WORD_ARMS).items() if name not in skipped}
     options = ["--pairs", str(arguments.pairs), "--threads", str(arguments.threads)]
     runs = interleave("benchmarks.text_metrics", list(titles), arguments.repeats, options, arguments.threads)
@@ -308,6 +318,8 @@ def comparisons(runs: dict[str, list[Run]]) -> list[str]:
         f"bert-score with a load per pair / Slicewise cold: {cost('bert-reload') / cost('bert-ours'):.1f}",
         f"rouge_score / Slicewise: {cost('rouge-library') / cost('rouge-ours'):.0f}",
     ]
+    if "bert-ours-openvino" in runs:
+        ratios.append(f"Slicewise with OpenVINO / bare encoder: {cost('bert-ours-openvino') / cost('bert-floor'):.2f}")
     return [*ratios, f"Slicewise warm: {median(runs['bert-ours-warm'], 'wall'):.2f} s wall, no model loaded"]
 
 

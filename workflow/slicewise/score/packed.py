@@ -26,7 +26,7 @@ import transformers
 from torch.nn import functional
 
 from slicewise.errors import UserError
-from slicewise.score.encoder import Located, Precision
+from slicewise.score.encoder import Engine, Located, Precision
 
 MIN_ROWS = 256
 ROW_STEP = 16
@@ -153,15 +153,27 @@ class TokenEncoder:
             )
 
 
-def load(located: Located, layer: int | None, precision: Precision, threads: int) -> TokenEncoder:
+def load(
+    located: Located, layer: int | None, precision: Precision, threads: int, engine: Engine = "torch"
+) -> TokenEncoder:
     """Load an encoder once per process, and pin torch to ``threads`` threads; ``layer=None`` runs all layers."""
     torch.set_num_threads(threads)
-    return _loaded(located, layer or int(_load_config(located).num_hidden_layers), precision)
+    depth = layer or int(_load_config(located).num_hidden_layers)
+    if engine == "openvino":
+        return _loaded_openvino(located, depth, precision, threads)
+    return _loaded(located, depth, precision)
 
 
 @lru_cache(maxsize=4)
 def _loaded(located: Located, layer: int, precision: Precision) -> TokenEncoder:
     return TokenEncoder(located, layer, precision)
+
+
+@lru_cache(maxsize=4)
+def _loaded_openvino(located: Located, layer: int, precision: Precision, threads: int) -> TokenEncoder:
+    from slicewise.score.openvino_encoder import OpenVinoEncoder
+
+    return OpenVinoEncoder(located, layer, precision, threads)
 
 
 def packed_attention(
@@ -247,7 +259,7 @@ def _load_tokenizer(located: Located, model_type: str) -> Any:
 
 
 def _load_model(located: Located, config: Any, precision: Precision) -> Any:
-    with _quiet():
+    with quiet():
         model = transformers.AutoModel.from_pretrained(
             located.folder,
             config=config,
@@ -260,7 +272,7 @@ def _load_model(located: Located, config: Any, precision: Precision) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep transformers from reporting weights that are left out on purpose."""
     logging = transformers.utils.logging
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

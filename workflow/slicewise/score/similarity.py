@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from slicewise.errors import UserError
 from slicewise.params import Encoder
-from slicewise.score.encoder import Located, Precision, locate
+from slicewise.score.encoder import Engine, Located, Precision, locate
 from slicewise.score.pair_cache import PairCache, pair_keys
 from slicewise.score.text import EMPTY_REFERENCE, pair_flags
 
 if TYPE_CHECKING:
     import torch
 
-_ENGINE = "cosine-1"  # raised when the values that this module gives change
+_METRIC = "cosine-1"  # raised when the values that this module gives change
 _BLOCK_TEXTS = 512
 
 Pair = tuple[str, str]
 
 
-def signature(encoder: Encoder, precision: Precision = "fp32") -> str:
-    """Engine, encoder, token limit and precision on one line. Raises as :func:`cosine_pairs`."""
-    return locate(encoder).signature(_ENGINE, precision, None)
+def signature(encoder: Encoder, precision: Precision = "fp32", engine: Engine = "torch") -> str:
+    """Metric, encoder, token limit and precision on one line. Raises as :func:`cosine_pairs`."""
+    return locate(encoder).signature(_METRIC, precision, engine, None)
 
 
 def cosine_pairs(
@@ -40,6 +40,7 @@ def cosine_pairs(
     threads: int,
     cache: PairCache | None,
     precision: Precision = "fp32",
+    engine: Engine = "torch",
 ) -> list[float | None]:
     """Cosine of ``(candidate, reference)`` pairs, in [-1, 1], not clipped.
 
@@ -49,6 +50,7 @@ def cosine_pairs(
         threads: Threads of torch.
         cache: Where results are kept between runs; ``None`` keeps none.
         precision: ``fp32`` or ``bf16``.
+        engine: ``torch``, or ``openvino`` when it is installed.
 
     Returns:
         One exact float per pair, in order; 0.0 for an empty candidate, ``None`` for an empty reference. Writers round
@@ -63,24 +65,26 @@ def cosine_pairs(
         pair: None if EMPTY_REFERENCE in flags else 0.0 for pair in distinct if (flags := pair_flags(*pair))
     }
     keyed = [pair for pair in distinct if pair not in values]
-    keys = dict(zip(keyed, pair_keys(located.cache_signature(_ENGINE, precision, None), keyed), strict=True))
+    keys = dict(zip(keyed, pair_keys(located.cache_signature(_METRIC, precision, engine, None), keyed), strict=True))
     stored = cache.get_many(list(keys.values())) if cache is not None else {}
     values.update((pair, stored[key]["cosine"]) for pair, key in keys.items() if key in stored)
     missing = [pair for pair in keyed if pair not in values]
     if missing:
-        for block in _score(missing, located, threads, precision):
+        for block in _score(missing, located, threads, precision, engine):
             values.update(block)
             if cache is not None:
                 cache.put_many({keys[pair]: {"cosine": value} for pair, value in block.items()})
     return [values[pair] for pair in pairs]
 
 
-def _score(pairs: Sequence[Pair], located: Located, threads: int, precision: Precision) -> Iterator[dict[Pair, float]]:
+def _score(
+    pairs: Sequence[Pair], located: Located, threads: int, precision: Precision, engine: Engine
+) -> Iterator[dict[Pair, float]]:
     """Yield cosines block by block, so that a killed run has kept what it finished."""
     from slicewise.score import packed
 
     _check_pooling(located)
-    encoder = packed.load(located, None, precision, threads)
+    encoder = packed.load(located, None, precision, threads, engine)
     vectors: dict[str, torch.Tensor] = {}
     uses = Counter(text for pair in pairs for text in pair)
     for start in range(0, len(pairs), _BLOCK_TEXTS):
