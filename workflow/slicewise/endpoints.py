@@ -133,6 +133,7 @@ class Endpoint(Settings):
         timeout: Seconds for one attempt.
         max_attempts: Attempts of one call before it becomes an ``api_error``.
         context_window: Tokens that prompt and reply may take together.
+        tokenizer: A local ``tokenizer.json`` of the model; without it, plans count four characters a token.
         image_tokens: How an image becomes tokens.
         images: What may be sent.
         prices: What a token costs; without it, costs are unknown rather than 0.
@@ -152,6 +153,7 @@ class Endpoint(Settings):
     timeout: float = Field(120.0, gt=0)
     max_attempts: int = Field(6, ge=1, le=50)
     context_window: int | None = Field(None, ge=256)
+    tokenizer: str | None = None
     image_tokens: ImageTokens = ImageTokens()
     images: ImageLimits = ImageLimits()
     prices: Prices | None = None

@@ -6,13 +6,16 @@ Snakemake records a job's slice and runs the job again when it changes. The comm
 
 from __future__ import annotations
 
+from typing import Any
+
 from slicewise.benchmarks import sgmri
 from slicewise.endpoints import LlmSettings
+from slicewise.errors import UserError
 from slicewise.geometry import Convention
+from slicewise.judges import Judge, LlmJudge, PanelJudge, ProxyJudge
 from slicewise.params import (
     DataSettings,
     Encoder,
-    Judge,
     Model,
     Params,
     ParseSettings,
@@ -57,6 +60,9 @@ class ScoreJob(Settings):
     encoder: Encoder | None = None
     rescale: bool | None = None
     judge: Judge | None = None
+    judge_name: str | None = None
+    judges: dict[str, LlmJudge] | None = None  # the members of a panel
+    llm: LlmSettings | None = None  # only for a judge that is a language model
 
 
 class ReportModel(Settings):
@@ -121,8 +127,6 @@ def score_job(params: Params, benchmark: str, metric: str) -> ScoreJob:
         encoder = params.encoders[params.score.similarity]
     elif metric == "bertscore":
         encoder = params.encoders[suite.bertscore.encoder]
-    elif metric == "judge":
-        encoder = params.encoders[params.judges[suite.judge].encoder]
     return ScoreJob(
         metric=metric,
         benchmark=benchmark,
@@ -131,14 +135,33 @@ def score_job(params: Params, benchmark: str, metric: str) -> ScoreJob:
         v_gold=params.score.v.gold if metric == "grounding" else None,
         encoder=encoder,
         rescale=suite.bertscore.rescale if metric == "bertscore" else None,
-        judge=params.judges[suite.judge] if metric == "judge" else None,
-    )
+    ).model_copy(update=_judge(params) if metric == "judge" else {})
+
+
+def _judge(params: Params) -> dict[str, Any]:
+    """The fields of a judge's job: its declaration, and the encoder, members and call settings that it uses."""
+    name = params.active.judge_of(params.score.protocol)
+    judge = params.judges[name]
+    released = isinstance(judge, LlmJudge) and judge.rubric == "released"
+    if params.score.protocol == "reference" and not released and not isinstance(judge, ProxyJudge):
+        raise UserError(
+            f"params.yaml: suites.{params.suite}: protocol 'reference' needs a judge with rubric 'released', found "
+            f"'{name}'; name one under 'released_judge'."
+        )
+    return {
+        "judge": judge,
+        "judge_name": name,
+        "encoder": params.encoders[judge.encoder] if isinstance(judge, ProxyJudge) else None,
+        "judges": {m: params.judges[m] for m in judge.members} if isinstance(judge, PanelJudge) else None,
+        "llm": None if isinstance(judge, ProxyJudge) else params.llm,
+    }
 
 
 def report_job(params: Params) -> ReportJob:
     """The slice of the report."""
     suite = params.active
     models = [params.model(name) for name in suite.models]
+    judge = suite.judge_of(params.score.protocol)
     return ReportJob(
         suite=params.suite,
         benchmarks=suite.benchmarks,
@@ -147,8 +170,8 @@ def report_job(params: Params) -> ReportJob:
             for m in models
         ],
         protocol=params.score.protocol,
-        judge=suite.judge,
-        judge_is_proxy=params.judges[suite.judge].kind == "proxy",
+        judge=judge,
+        judge_is_proxy=params.judges[judge].kind == "proxy",
         bertscore_encoder=suite.bertscore.encoder,
         bertscore_rescale=suite.bertscore.rescale,
         report=params.report,

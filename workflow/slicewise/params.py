@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from slicewise.endpoints import Endpoint, LlmSettings
 from slicewise.errors import ManyErrors, UserError, did_you_mean
 from slicewise.geometry import Convention
+from slicewise.judges import Judge, LlmJudge, PanelJudge, ProxyJudge
 from slicewise.settings import Name, Settings
 
 PARAMS_FILE = Path("params.yaml")
@@ -175,16 +176,6 @@ class Encoder(Settings):
         return self
 
 
-class ProxyJudge(Settings):
-    """An embedding-based stand-in for a judge: offline, marked ``proxy`` wherever its numbers show."""
-
-    kind: Literal["proxy"]
-    encoder: Name
-
-
-Judge = Annotated[ProxyJudge, Field(discriminator="kind")]
-
-
 class BertScoreSettings(Settings):
     """``rescale`` subtracts bert-score's baseline and clips to [0, 1]; the raw F1 is always kept."""
 
@@ -226,12 +217,20 @@ class ReportSettings(Settings):
 
 
 class Suite(Settings):
-    """A set of benchmarks and models with the judge and the encoder that score them."""
+    """A set of benchmarks and models with the judge and the encoder that score them.
+
+    ``released_judge`` takes the judge's place under protocol ``reference``.
+    """
 
     benchmarks: list[Name] = Field(min_length=1)
     models: list[Name] = Field(min_length=1)
     judge: Name
+    released_judge: Name | None = None
     bertscore: BertScoreSettings
+
+    def judge_of(self, protocol: str) -> Name:
+        """The judge that rates under a protocol."""
+        return self.released_judge or self.judge if protocol == "reference" else self.judge
 
 
 class Params(Settings):
@@ -257,10 +256,11 @@ class Params(Settings):
         self._known("suite", self.suite, self.suites)
         self._known("score.similarity", self.score.similarity, self.encoders)
         for judge_name, judge in self.judges.items():
-            self._known(f"judges.{judge_name}.encoder", judge.encoder, self.encoders)
+            self._judge_resolves(judge_name, judge)
         models = [m.name for m in self.models]
         for name, suite in self.suites.items():
             self._known(f"suites.{name}.judge", suite.judge, self.judges)
+            self._suite_judges(name, suite)
             self._known(f"suites.{name}.bertscore.encoder", suite.bertscore.encoder, self.encoders)
             for model in suite.models:
                 self._known(f"suites.{name}.models", model, models)
@@ -268,6 +268,26 @@ class Params(Settings):
                 if len(set(values)) != len(values):
                     raise ValueError(f"suites.{name}.{where}: a name is listed twice in {values}")
         return self
+
+    def _judge_resolves(self, name: str, judge: ProxyJudge | LlmJudge | PanelJudge) -> None:
+        if isinstance(judge, ProxyJudge):
+            self._known(f"judges.{name}.encoder", judge.encoder, self.encoders)
+        if isinstance(judge, PanelJudge):
+            rating = [n for n, j in self.judges.items() if isinstance(j, LlmJudge) and j.rubric == "card"]
+            for member in judge.members:
+                self._known(f"judges.{name}.members", member, rating)
+            if len(set(judge.members)) != len(judge.members):
+                raise ValueError(f"judges.{name}.members: a judge is listed twice in {judge.members}")
+
+    def _suite_judges(self, name: str, suite: Suite) -> None:
+        card = self.judges[suite.judge]
+        if isinstance(card, LlmJudge) and card.rubric == "released":
+            raise ValueError(
+                f"suites.{name}.judge: '{suite.judge}' has rubric 'released'; name it under 'released_judge'"
+            )
+        if suite.released_judge is not None:
+            released = [n for n, j in self.judges.items() if isinstance(j, LlmJudge) and j.rubric == "released"]
+            self._known(f"suites.{name}.released_judge", suite.released_judge, released)
 
     @staticmethod
     def _known(where: str, found: str, expected: typing.Iterable[str]) -> None:
@@ -327,6 +347,7 @@ def validate(raw: Any, source: str = "params.yaml") -> Params:
 
 
 S = TypeVar("S", bound=BaseModel)
+_UNION_TAGS = frozenset({"baseline", "file", "openai", "agent", "proxy", "llm", "panel"})
 
 
 def parse_settings(model: type[S], raw: Any, source: str) -> S:
@@ -342,7 +363,9 @@ def parse_settings(model: type[S], raw: Any, source: str) -> S:
 
 def _fault(model: type[BaseModel], detail: Any) -> str:
     where = ".".join(
-        str(part) for part in detail["loc"] if part not in ("baseline", "file", "openai", "agent", "proxy")
+        str(part)
+        for part in detail["loc"]
+        if part not in ("baseline", "file", "openai", "agent", "proxy", "llm", "panel")
     )
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])

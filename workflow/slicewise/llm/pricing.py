@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from slicewise.endpoints import Endpoint
+from slicewise.errors import UserError
 from slicewise.llm.request import Image, Request
 from slicewise.llm.store import Store
 
@@ -17,15 +22,40 @@ def estimate_text_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARS_PER_TOKEN)
 
 
+def text_tokens(text: str, endpoint: Endpoint) -> int:
+    """Tokens of a text: by the endpoint's own tokenizer where a local one is declared, else estimated.
+
+    Raises:
+        UserError: The declared tokenizer cannot be read.
+    """
+    if endpoint.tokenizer is None:
+        return estimate_text_tokens(text)
+    return len(_tokenizer(endpoint.tokenizer).encode(text, add_special_tokens=False).ids)
+
+
+@cache
+def _tokenizer(path: str) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        known = "model" in json.loads(text)
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"{path}: is no tokenizer ({error}); expected the model's tokenizer.json.") from error
+    if not known:
+        raise UserError(f"{path}: is no tokenizer (it has no 'model'); expected the model's tokenizer.json.")
+    return Tokenizer.from_str(text)
+
+
 def prompt_tokens(request: Request, endpoint: Endpoint) -> int:
-    """Estimated prompt tokens: text by length, images by the endpoint's rule at their sent size."""
+    """Prompt tokens: text as :func:`text_tokens`, images by the endpoint's rule at their sent size."""
     total = 0
     for message in request.messages:
         for part in message.parts:
             if isinstance(part, Image):
                 total += endpoint.image_tokens.tokens(part.width, part.height)
             else:
-                total += estimate_text_tokens(part)
+                total += text_tokens(part, endpoint)
     return total
 
 
