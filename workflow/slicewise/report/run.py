@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PLAIN = ("parquet", "csv", "md")
 BREAKDOWNS = ("domain", "task", "label", "question-type", "modality")
 DIAGNOSTICS = ("blind", "detection", "counting", "grounding")
-FIGURES = ("scores", "boxes", "iou", "offsets", "outcomes", "examples")
+FIGURES = ("scores", "boxes", "outcomes", "iou", "offsets", "examples")
 PAGE = layout.stage("report") / "index.html"
 
 

@@ -29,7 +29,7 @@ CAPTIONS = {
     "count in no mean.",
     "examples": "Example frames with gold and predicted boxes.",
 }
-WIDE = ("scores", "examples")  # over the whole width of the page; the others stand side by side
+WIDE = ("scores", "iou", "offsets", "examples")  # over the whole width of the page; the others stand side by side
 
 
 @dataclass(frozen=True)
