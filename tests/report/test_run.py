@@ -15,7 +15,7 @@ from PIL import Image
 from slicewise import artifacts, layout
 from slicewise.cli.report import report
 from slicewise.errors import UserError
-from slicewise.jobs import ReportJob
+from slicewise.jobs import ReportJob, ReportModel
 from slicewise.report import examples, figures, metrics, provenance, run, style
 
 Tree = tuple[ReportJob, Path]
@@ -162,3 +162,25 @@ def test_provenance_is_for_a_sidecar() -> None:
 def test_signature_follows_the_settings(make: Any) -> None:
     assert provenance.signature(make.job()) == provenance.signature(make.job())
     assert provenance.signature(make.job()) != provenance.signature(make.job(protocol="reference"))
+
+
+def test_a_run_in_which_nothing_ran_is_shown_as_such(tmp_path: Path, make: Any) -> None:
+    models = [ReportModel(name="absent", title="absent", backend="file")]
+    job = make.tree(tmp_path, make.job(models=models), with_frames=False)
+    run.tables(job, tmp_path)
+    run.figures(job, tmp_path)
+    run.site(job, tmp_path)
+    table = artifacts.read_rows(tmp_path / layout.table("cells", "parquet"))
+    assert {(row["value"], row["n"], row["incomplete"]) for row in table} == {(None, 0, True)}
+    assert "absent: no item has a result" in (tmp_path / run.PAGE).read_text()
+
+
+def test_one_volume_has_scores_but_no_interval(tmp_path: Path, make: Any) -> None:
+    job = make.tree(tmp_path, make.job(benchmarks=["sgmri-demo-image"]), with_frames=False)
+    path = tmp_path / layout.samples("sgmri-demo-image")
+    rows = [{**row, "volume_id": "v", "options": None} for row in artifacts.read_rows(path)]
+    artifacts.write_rows(path, rows, artifacts.SAMPLES)
+    run.tables(job, tmp_path)
+    cells = artifacts.read_rows(tmp_path / layout.table("cells", "parquet"))
+    oracle = next(row for row in cells if row["model"] == "oracle")
+    assert (oracle["value"], oracle["clusters"], oracle["low"], oracle["t_low"]) == (1.0, 1, None, None)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from tqdm import tqdm
 
 from slicewise import artifacts, layout
 from slicewise.jobs import ReportJob, ReportModel
@@ -160,8 +161,10 @@ def drawings() -> dict[str, Drawing]:
 
 def draw(job: ReportJob, root: Path) -> None:
     """Draw and save every figure of a run as PDF and PNG."""
-    with style.styled():
+    kinds = drawings()
+    with style.styled(), tqdm(total=len(job.benchmarks) * len(kinds), desc="figures", disable=None) as bar:
         for benchmark in job.benchmarks:
             source = load(job, root, benchmark)
-            for kind, drawing in drawings().items():
+            for kind, drawing in kinds.items():
                 style.save(drawing(source), root / layout.figure(f"{kind}-{benchmark}", "x").with_suffix(""))
+                bar.update()
