@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -219,10 +220,14 @@ def _numbered_boxes(record: Record) -> list[tuple[int | None, RawBox]]:
         return [(box.frame, box) for box in record.boxes]
     if record.task != "localization":
         return []
-    return [
-        (None if b.frame is None else b.frame + 1, RawBox(b.x0, b.y0, b.x1 - b.x0, b.y1 - b.y0, b.label))
-        for b in gold_boxes(record.answer)
-    ]
+    boxes = _written_boxes(record.answer)
+    return [(b.frame, RawBox(b.x0, b.y0, b.x1 - b.x0, b.y1 - b.y0, b.label)) for b in boxes]
+
+
+@lru_cache(maxsize=4096)  # asked for twice: how many frames there are, and which boxes
+def _written_boxes(answer: str) -> tuple[Box, ...]:
+    """Boxes of a gold text; base 0 makes ``frame`` the number as written, 0 included."""
+    return tuple(gold_boxes(answer, frame_base=0))
 
 
 def _boxes(record: Record, n_frames: int, offset: int) -> tuple[list[Row], list[str]]:

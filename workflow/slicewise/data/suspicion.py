@@ -147,8 +147,8 @@ def _answer_faults(row: Row, expected: Mapping[tuple[str, str], int]) -> Iterato
 def _expected_counts(rows: Iterable[Row]) -> dict[tuple[str, str], int]:
     """What each volume's counting question should say, from its localization item.
 
-    Brain: the number of boxes over all frames. Knee: the number of distinct labels, of the boxes where they are
-    labelled and of the item otherwise.
+    Brain: the number of boxes over all frames. Knee: the number of distinct labels of the item, or of its boxes where
+    the item has none.
     """
     counts: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -157,6 +157,6 @@ def _expected_counts(rows: Iterable[Row]) -> dict[tuple[str, str], int]:
         if row["domain"] == "brain":
             counts[row["domain"], row["volume_id"]] = len(row["boxes"])
         else:
-            named = {box["label"] for box in row["boxes"] if box["label"]} or set(row["labels"])
+            named = set(row["labels"]) or {box["label"] for box in row["boxes"] if box["label"]}
             counts[row["domain"], row["volume_id"]] = len([n for n in named if not _NORMAL.search(n)])
     return counts
