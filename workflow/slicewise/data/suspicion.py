@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slicewise.geometry import Box
+from slicewise.parse.gold import gold_count, gold_letters, gold_yes_no
 
 Row = Mapping[str, Any]
 
@@ -25,16 +26,13 @@ KINDS = {
     "frame_out_of_range": "a box names a frame that the volume does not have",
     "box_without_frame": "a box of a volume names no frame",
     "count_contradicts_boxes": "the count is not the number of boxes (brain) or of distinct labels (knee)",
-    "answer_not_in_options": "the gold letter is none of the options",
+    "answer_not_in_options": "a gold letter is none of the options, or there is none",
     "answer_not_yes_no": "the gold of a closed detection question is neither Yes nor No",
     "localization_without_box": "a finding is named and no box is given",
 }
 _FROM_LOADER = ("frame_out_of_range", "box_without_frame")  # visible only while the released number is still there
 _SIDE = re.compile(r"\b(left|right|bilateral|both)\b", re.IGNORECASE)
 _TEXT_BOX = re.compile(r"\[\s*(-?\d+(?:\.\d+)?)\s*,[^,\]]+,\s*(\d+(?:\.\d+)?)\s*,[^,\]]+\]")  # x and width
-_LETTERS = re.compile(r"\(([A-Z])\)|\b([A-Z])\b")
-_INTEGER = re.compile(r"\s*(\d+)\s*\.?\s*")
-_YES_NO = re.compile(r"\s*(yes|no)\b", re.IGNORECASE)
 _NORMAL = re.compile(r"normal|no (?:findings?|abnormalit(?:y|ies))", re.IGNORECASE)
 
 
@@ -130,18 +128,19 @@ def _side(x0: float, x1: float, width: int) -> str | None:
 
 
 def _answer_faults(row: Row, expected: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
+    """Gold answers that scoring could not read as what the item asks for."""
     answer, kind = row["answer"], row["question_type"]
     if kind in ("single_choice", "multiple_choice") and row["options"]:
-        letters = {a or b for a, b in _LETTERS.findall(answer)}
-        options = set(dict(row["options"]))
-        if not letters or not letters & options:
+        options = dict(row["options"])
+        letters = gold_letters(answer, options)
+        if not letters or not set(letters) <= set(options):
             yield "answer_not_in_options", f"answer '{answer[:60]}', options {sorted(options)}"
-    if row["task"] == "detection" and kind == "closed_ended" and not _YES_NO.match(answer):
+    if row["task"] == "detection" and kind == "closed_ended" and gold_yes_no(answer) is None:
         yield "answer_not_yes_no", f"answer '{answer[:60]}'"
-    count = _INTEGER.fullmatch(answer)
-    key = (row["domain"], row["volume_id"])
-    if row["task"] == "counting" and count and key in expected and int(count.group(1)) != expected[key]:
-        yield "count_contradicts_boxes", f"count {count.group(1)}, boxes give {expected[key]}"
+    if row["task"] == "counting":
+        count, truth = gold_count(answer), expected.get((row["domain"], row["volume_id"]))
+        if count is not None and truth is not None and count != truth:
+            yield "count_contradicts_boxes", f"count {count}, boxes give {truth}"
 
 
 def _expected_counts(rows: Iterable[Row]) -> dict[tuple[str, str], int]:
