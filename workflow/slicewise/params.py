@@ -70,7 +70,7 @@ class DataSettings(Settings):
 
     on_bad_record: Literal["error", "skip"] = "error"
     fastmri_plus: Path | None = None
-    fastmri_plus_commit: str = "67ed9a6861e9bd3b40ab4b1e6f0a9ee3e2b0cb31"
+    fastmri_plus_commit: str = "67ed9a68"  # the files are checked by SHA-256 whatever the name resolves to
     sgmri: SgmriSettings = SgmriSettings()
     open: OpenSettings = OpenSettings()
     demo: DemoSettings = DemoSettings()
