@@ -123,8 +123,9 @@ class Endpoint(Settings):
         model: The exact model id that is asked for.
         revision: The weights' commit, where there is one.
         engine: Engine settings that can change a reply (quantisation, context length, image processor limits).
-        base_url: The endpoint; ``None`` is OpenAI's own. ``${VARIABLE}`` is taken from the environment, so that a
-            server that a cluster job starts on another node each night is the same deployment.
+        base_url: The endpoint; ``None`` is OpenAI's own. ``$VARIABLE`` (without braces, which mean something
+            else to DVC) is taken from the environment, so that a server that a cluster job starts on another node
+            each night is the same deployment.
         api_key_env: Name of the environment variable that holds the key; ``None`` for a server that wants none.
         reasoning: Send ``max_completion_tokens`` and no temperature.
         structured: How the server takes a schema; tried in the order json_schema, json_object, none.

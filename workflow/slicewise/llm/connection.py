@@ -11,7 +11,7 @@ from slicewise.errors import UserError
 
 
 def resolve_base_url(endpoint: Endpoint) -> str | None:
-    """The endpoint's URL with ``${VARIABLE}`` taken from the environment; ``None`` is the SDK's default.
+    """The endpoint's URL with ``$VARIABLE`` taken from the environment; ``None`` is the SDK's default.
 
     Raises:
         UserError: The variable is not set.
@@ -22,10 +22,10 @@ def resolve_base_url(endpoint: Endpoint) -> str | None:
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
         if name not in os.environ:
-            raise UserError(f"model '{endpoint.model}': base_url names ${{{name}}}, which is not set; export it.")
+            raise UserError(f"model '{endpoint.model}': base_url names ${name}, which is not set; export it.")
         return os.environ[name]
 
-    return re.sub(r"\$\{(\w+)\}", value, endpoint.base_url)
+    return re.sub(r"\$(\w+)", value, endpoint.base_url)
 
 
 def api_key(endpoint: Endpoint) -> str:
