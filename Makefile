@@ -47,7 +47,7 @@ check: $(STAMP)  ## style, types and the workflow's own linter
 	@echo "check: clean"
 
 bench: $(STAMP)  ## items per second and peak memory of each stage on suite open
-	@python -m benchmarks.stages
+	@python -m benchmarks.stages $(if $(FASTMRI_PLUS),--fastmri-plus $(FASTMRI_PLUS))
 
 constraints: $(STAMP)  ## write constraints.txt anew from the environment
 	@python -m pip freeze --exclude-editable | sed -n 's/^\([A-Za-z0-9._-]*==[A-Za-z0-9.]*\).*/\1/p' > constraints.txt

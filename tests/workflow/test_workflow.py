@@ -123,6 +123,11 @@ def test_a_wrong_setting_is_one_sentence_before_any_job(finished: Any, override:
     assert "Traceback" not in done.stderr
 
 
+def test_the_settings_hold_no_reference_that_dvc_would_resolve() -> None:
+    """``dvc exp run -S`` reads ``${...}`` as a reference to another setting and ends when there is none."""
+    assert "${" not in (ROOT / "params.yaml").read_text()
+
+
 def test_a_model_name_used_twice_is_refused(make_project: Any) -> None:
     project = make_project()
     models = project.settings()["models"]

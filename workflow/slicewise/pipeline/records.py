@@ -8,6 +8,7 @@ from pathlib import Path
 
 METADATA = Path(".snakemake/metadata")
 INCOMPLETE = Path(".snakemake/incomplete")
+IN_GIT = "results/report/metrics.json"
 
 
 def files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -38,9 +39,10 @@ def incomplete(root: Path) -> set[str]:
 def untraced(wanted: Iterable[str], root: Path) -> list[str]:
     """Those of the wanted files that exist, finished, although nothing records how they were made.
 
-    Snakemake cannot tell whether such a file belongs to the settings, and would take it as it is.
+    Snakemake cannot tell whether such a file belongs to the settings, and would take it as it is. A file that git
+    holds comes with every clone, ahead of its records, and is made again together with those that DVC holds.
     """
-    known = traced(root) | incomplete(root)
+    known = traced(root) | incomplete(root) | {IN_GIT}
     return [path for path in wanted if path not in known and (root / path).exists()]
 
 
