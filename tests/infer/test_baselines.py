@@ -48,7 +48,7 @@ class TestKinds:
             ({"answer": "(B)", "question_type": "single_choice"}, "single_choice"),
             ({"answer": "(A), (C)", "question_type": "multiple_choice"}, "multiple_choice"),
             ({"answer": "Edema", "question_type": "open_ended", "task": "diagnosis"}, "open_text"),
-            ({"answer": "Yes", "task": "localization"}, "open_text"),
+            ({"answer": "Yes", "task": "localization"}, "none"),
         ],
     )
     def test_kind(self, make: Make, changes: dict[str, Any], kind: str) -> None:
@@ -181,7 +181,7 @@ class TestRandom:
         assert all(t.startswith("words, Frame ") for t in texts)
         corners = [[int(n) for n in t[t.index("[") + 1 : t.index("]")].split(",")] for t in texts]
         assert all(0 <= x0 < x1 <= 320 and 0 <= y0 < y1 <= 256 for x0, y0, x1, y1 in corners)
-        assert {t[13:20] for t in texts} == {f"rame {i}:"[0:7] for i in range(1, 5)}
+        assert {t[len("words, ") : t.index(":")] for t in texts} == {f"Frame {i}" for i in range(1, 5)}
 
 
 class TestKeys:

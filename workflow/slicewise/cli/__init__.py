@@ -23,6 +23,7 @@ COMMANDS = {
     "score": "slicewise.cli.score:score",
     "report": "slicewise.cli.report:report",
     "parity": "slicewise.cli.score:parity",
+    "explain": "slicewise.cli.explain:explain",
     "plan": "slicewise.cli.plan:plan",
     "store": "slicewise.cli.store:store",
     "commit": "slicewise.cli.workflow:commit",

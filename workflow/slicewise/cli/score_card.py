@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from slicewise import artifacts, jobs, layout, params
+from slicewise.benchmarks.sgmri import NEURAL_METRICS
 from slicewise.errors import UserError
 from slicewise.geometry import Convention
 from slicewise.params import Params
@@ -106,7 +107,7 @@ def card_job(settings: Params, benchmark: str, metric: str) -> jobs.ScoreJob:
 
 def compute(job: jobs.ScoreJob, models: list[str], root: Path, threads: int, declared: dict[str, str]) -> None:
     """Compute one metric of several models."""
-    if job.metric in score_run.NEURAL_METRICS:
+    if job.metric in NEURAL_METRICS:
         score_run.score_models(job, models, root, threads, declared)
         return
     for model in models:

@@ -9,6 +9,7 @@ from typing import Any
 
 from slicewise import artifacts
 from slicewise.outcome import Outcome
+from slicewise.parse.gold import gold_count, gold_letters, gold_yes_no
 from slicewise.score import answer
 from slicewise.score.answer import AnswerScore, Open
 
@@ -43,6 +44,36 @@ def read_cosines(path: Path) -> Cosines:
     rows = artifacts.read_rows(path, columns=["sample_id", "value", "outcome", "signature"])
     values = {row["sample_id"]: (row["value"], Outcome(row["outcome"])) for row in rows}
     return Cosines(values, rows[0]["signature"] if rows else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What an answer is compared with.
+
+    Attributes:
+        value: ``yes`` or ``no``, a letter, a list of letters, a count or a text; ``None`` when it cannot be read.
+        canonical: The same as one string.
+    """
+
+    value: str | list[str] | int | None
+    canonical: str | None
+
+
+def read_gold(kind: str, text: str, options: Mapping[str, str]) -> Gold:
+    """The gold answer as the kind of answer that the item asks for."""
+    if kind in ("single_choice", "multiple_choice"):
+        letters = gold_letters(text, dict(options) or None)
+        if kind == "single_choice":
+            (letter,) = letters if len(letters) == 1 else (None,)
+            return Gold(letter, letter)
+        # An empty set is a gold that cannot be read: a question with no right option writes no letter at all.
+        return Gold(letters or None, ", ".join(letters) or None)
+    value = {"yes_no": gold_yes_no, "count": gold_count}.get(kind, _text)(text)
+    return Gold(value, None if value is None else str(value))
+
+
+def _text(text: str) -> str | None:
+    return text.strip() or None
 
 
 def answer_row(sample: Mapping[str, Any], parsed: Mapping[str, Any], cosines: Cosines) -> dict[str, Any]:

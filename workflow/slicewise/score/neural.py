@@ -94,8 +94,9 @@ def _open(sample: Row, parsed: Row) -> Texts:
     outcome = Outcome(parsed["text_outcome"])
     if outcome is Outcome.OK and not sample["answer"].strip():
         outcome = Outcome.NO_REFERENCE
-    pair = (parsed["text"], sample["answer"]) if outcome is Outcome.OK else (None, None)
-    return Texts(sample["sample_id"], *pair, sample["question"], outcome)
+    if outcome is not Outcome.OK:
+        return Texts(sample["sample_id"], None, None, sample["question"], outcome)
+    return Texts(sample["sample_id"], parsed["text"], sample["answer"], sample["question"], outcome)
 
 
 # --- engines --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from typing import Any
 
 from slicewise import artifacts
 from slicewise.benchmarks.sgmri import Level
-from slicewise.data.records import Fault, Record, read_record
+from slicewise.data.fields import Fault
+from slicewise.data.records import Record, read_record
 from slicewise.errors import ManyErrors, UserError
 from slicewise.infer import answers_file
 from slicewise.infer.items import Answer

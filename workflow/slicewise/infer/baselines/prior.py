@@ -47,7 +47,7 @@ def _plain(item: Item) -> str:
     """The gold as one blind rule can repeat it: letters without the option text, words without boxes."""
     if gold.kind(item) in ("single_choice", "multiple_choice"):
         return ", ".join(f"({letter})" for letter in gold.letters(item)) or item.answer.strip()
-    return gold.words(item).strip()
+    return wording.located(gold.words(item), "")
 
 
 class MajorityRule(Rule):
