@@ -152,6 +152,7 @@ class _Scorer:
         from slicewise.score import packed
 
         self._clean = packed.clean
+        self._one_thread = packed.one_thread
         self._encoder: TokenEncoder = packed.load(located, located.encoder.layer, precision, threads, engine)
         self._embedded: dict[str, tuple[Tokens, torch.Tensor]] = {}
         self._uses: Counter[str] = Counter()
@@ -165,7 +166,9 @@ class _Scorer:
             self._uses.update(pair)
         for block in _blocks(pair for group in by_reference.values() for pair in group):
             self._embed(block)
-            yield {pair: self._match(pair) for pair in block}
+            with self._one_thread():
+                values = {pair: self._match(pair) for pair in block}
+            yield values
             self._forget(block)
 
     def _embed(self, block: Sequence[Pair]) -> None:
