@@ -16,16 +16,22 @@ from slicewise.endpoints import Endpoint, Prices
 from slicewise.llm.store import Store
 
 
-def _module() -> ModuleType:
-    name = "slicewise_tests_fake_server"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("fake_server.py"))
+def helper(name: str) -> ModuleType:
+    """A module that lies beside the tests: they are no package, and some run as programs too."""
+    full = f"slicewise_tests_{name}"
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, Path(__file__).with_name(f"{name}.py"))
         assert spec is not None
         assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
+        sys.modules[full] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    return sys.modules[name]
+    return sys.modules[full]
+
+
+@pytest.fixture
+def helpers() -> Callable[[str], ModuleType]:
+    """Loads a module that lies beside the tests."""
+    return helper
 
 
 class Running:
@@ -60,7 +66,7 @@ def start_server() -> Iterator[StartServer]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    module = _module()
+    module = helper("fake_server")
 
     def start(**settings: Any) -> Running:
         server = module.FakeServer(**settings)
