@@ -15,7 +15,9 @@ from slicewise.geometry import Convention
 @click.command()
 @click.argument("item", required=False)
 @click.option("--diff", type=click.Path(path_type=Path), help="A released inference file: compare the protocols on it.")
-@click.option("--convention", type=click.Choice(sorted(Convention)), help="--diff: how the model writes boxes.")
+@click.option(
+    "--convention", type=click.Choice([c.value for c in Convention]), help="--diff: how the model writes boxes."
+)
 @click.option("--image-size", metavar="WxH", help="--diff: native size of the images, in pixels.")
 @click.option("--frame-base", type=click.Choice(["0", "1"]), help="--diff: number of the first frame in the texts.")
 @click.option("--out", type=click.Path(path_type=Path), help="--diff: folder for the tables and the figure.")

@@ -125,12 +125,12 @@ def answer_reason(item: Item) -> str:
 def _of_reading(kind: str, item: Item, text: str) -> str:
     """The step of the released reader that makes the difference: without it, it reads something else."""
     read = _RELEASED[kind](text)
-    if not read and read is not False and read != 0:
-        ours = set(item.parsed["letters"] or ())
-        return "letters_a_to_d" if ours - set("ABCD") else "answer_unread"
     without = reasoning.remove(text)
     if without.trace and _RELEASED[kind](without.text) != read:
         return "thinking_read"
+    if read is None or read == []:
+        ours = set(item.parsed["letters"] or ())
+        return "letters_a_to_d" if ours - set("ABCD") else "answer_unread"
     return _READINGS[kind](item, text, read)
 
 
@@ -202,7 +202,7 @@ def grounding_reason(item: Item) -> str:
     if item.card_value is None or item.value is None:
         return "gold_rules"
     ours = sorted((b["frame"], b["x0"], b["y0"], b["x1"], b["y1"]) for b in _framed(item))
-    theirs = sorted((b["frame"], *_corners(b["xywh"])) for b in item.reference.pred_boxes)
+    theirs = sorted((b["frame"] or 0, *_corners(b["xywh"])) for b in item.reference.pred_boxes)
     without = reasoning.remove(item.text or "")
     if without.trace and len(_released_boxes(item, without.text)) != len(theirs):
         return "thinking_read"
