@@ -252,7 +252,7 @@ SHAPES = {
     ],
     ("slice", "classification"): [r"\([A-D]\)", r"\([A-D]\), \([A-D]\)", r"FLAIR", r"\([A-D]\) [^,]+, \([A-D]\) [^,]+"],
     ("volume", "classification"): [r"\([A-D]\)", r"\([A-D]\), \([A-D]\)"],
-    ("slice", "diagnosis"): [r"\([A-D]\)", r"\([A-D]\) [A-Z].+", r"Edema"],
+    ("slice", "diagnosis"): [r"\([A-D]\)", r"\([A-D]\) [A-Z].+", r"Edema, Mass"],
     ("volume", "localization"): [
         rf"Located in the ventricles, Frame \d+: {ONE_BOX}.*|.* located in the .*, Frame \d+: {ONE_BOX}.*",
         rf"Frame \d+: {ONE_BOX}(, Frame \d+: {ONE_BOX})+",
