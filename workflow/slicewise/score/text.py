@@ -17,7 +17,9 @@ everything outside ``[a-z0-9]``, so a reference in another script has no tokens 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any
 
@@ -50,7 +52,8 @@ def bleu(pairs: Iterable[tuple[str, str]]) -> list[float | None]:
     Returns:
         One value per pair, in order; 0.0 for an empty candidate, ``None`` for an empty reference.
     """
-    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+    with _bare_nltk():
+        from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     smoothing = SmoothingFunction().method1
 
@@ -142,6 +145,22 @@ def _cached_stem(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    from nltk.stem.porter import PorterStemmer
+    with _bare_nltk():
+        from nltk.stem.porter import PorterStemmer
 
     return PorterStemmer()
+
+
+@contextmanager
+def _bare_nltk() -> Iterator[None]:
+    """Import NLTK without the packages that it loads whenever they are installed.
+
+    They cost every job more than its work, and neither BLEU nor the stemmer uses them.
+    """
+    absent = [name for name in ("matplotlib", "pandas", "scipy", "sklearn") if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None makes an import fail
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
