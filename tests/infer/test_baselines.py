@@ -227,10 +227,12 @@ class TestBlob:
         choice = {"question_type": "single_choice", "options": OPTIONS, "answer": "(A)"}
         assert text("blob", make(frames=[seen], **choice)) == "(A) Mass"
         assert text("blob", make(frames=[clear], **choice)) == "(D) Normal"
-        counted = make(level="volume", frames=[seen, clear, {**seen, "number": 3}], task="counting", answer="2")
-        assert text("blob", counted) == "2"
-        caption = make(level="volume", frames=[clear, seen], task="captioning", question_type="open_ended")
-        assert text("blob", caption) == "There is 1 focal signal abnormality in this volume, on Frame 2."
+        frames = [clear, seen, {**seen, "number": 3}, clear, {**seen, "number": 5}]  # the last one goes on nowhere
+        count = {"level": "volume", "frames": frames, "task": "counting", "answer": "2"}
+        assert text("blob", make(question="How many findings are there?", **count)) == "2"
+        assert text("blob", make(question="How many distinct types of injury are there?", **count)) == "1"
+        caption = make(level="volume", frames=frames, task="captioning", question_type="open_ended")
+        assert text("blob", caption) == "There are 2 focal signal abnormalities in this volume, on Frame 2, Frame 3."
 
     def test_records_the_frames_it_read(self, make: Make, tmp_path: Path) -> None:
         item = make(frames=[self.frame(tmp_path, "f")])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from slicewise.errors import ManyErrors
-from slicewise.geometry import Box
+from slicewise.geometry import Box, iou
 from slicewise.infer import blob
 from slicewise.infer.baselines import gold, wording
 from slicewise.infer.baselines.base import Rule
@@ -17,7 +18,9 @@ from slicewise.params import BaselineModel
 
 MAX_BOXES_PER_FRAME = 2
 MAX_BOXES_PER_VOLUME = 12
-MIN_STRENGTH = 20.0  # summed contrast under which a blob is noise
+MIN_STRENGTH = 25.0  # summed contrast under which a blob is noise
+SAME_SPOT = 0.25  # IoU from which spots of neighbouring frames are one
+KINDS = re.compile(r"\b(?:types?|kinds?)\b", re.IGNORECASE)
 NORMAL_WORDS = ("normal", "no ", "none", "absent")
 
 
@@ -45,7 +48,7 @@ class BlobRule(Rule):
         if kind == "yes_no":
             return "Yes" if found else "No"
         if kind == "count":
-            return str(len(found))
+            return str(_number(item, found))
         if kind in ("single_choice", "multiple_choice"):
             return wording.choice(item, [_option(item, bool(found))])
         if kind == "short_text":
@@ -56,17 +59,30 @@ class BlobRule(Rule):
         return _sentence(self.model, item, found)
 
     def _boxes(self, item: Item) -> list[Box]:
-        ranked = sorted(
-            (
-                (-spot.strength, position, spot)
-                for position, frame in enumerate(item.frames)
-                for spot in self._found(_path(frame))[:MAX_BOXES_PER_FRAME]
-                if spot.strength >= MIN_STRENGTH
-            ),
-            key=lambda entry: (entry[0], entry[1], entry[2].y0, entry[2].x0),
-        )
-        kept = sorted(ranked[:MAX_BOXES_PER_VOLUME], key=lambda entry: (entry[1], entry[0]))
-        return [Box(position, float(s.x0), float(s.y0), float(s.x1), float(s.y1)) for _, position, s in kept]
+        """The strongest spots, in the order of the frames; on volumes only those that go on in a neighbouring frame."""
+        spots = [
+            (spot.strength, Box(position, float(spot.x0), float(spot.y0), float(spot.x1), float(spot.y1)))
+            for position, frame in enumerate(item.frames)
+            for spot in self._found(_path(frame))[:MAX_BOXES_PER_FRAME]
+            if spot.strength >= MIN_STRENGTH
+        ]
+        if item.level == "volume":
+            spots = [spot for spot in spots if any(_goes_on(spot[1], other) for _, other in spots)]
+        kept = sorted(spots, key=lambda spot: (-spot[0], spot[1].key))[:MAX_BOXES_PER_VOLUME]
+        return [box for _, box in sorted(kept, key=lambda spot: (spot[1].frame, -spot[0], spot[1].key))]
+
+
+def _goes_on(box: Box, other: Box) -> bool:
+    return abs((box.frame or 0) - (other.frame or 0)) == 1 and iou(box, other) >= SAME_SPOT
+
+
+def _number(item: Item, found: Sequence[Box]) -> int:
+    """What the question counts: kinds of finding, of which each spot that runs through frames is one, or boxes."""
+    if not KINDS.search(item.question):
+        return len(found)
+    return sum(
+        not any(_goes_on(box, other) and (other.frame or 0) < (box.frame or 0) for other in found) for box in found
+    )
 
 
 def _refuse_missing(items: Sequence[Item]) -> None:
