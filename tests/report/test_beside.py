@@ -149,6 +149,13 @@ def test_grounding_by_hand(tree: Tree) -> None:
     assert row["v"] == pytest.approx(sum(r["value"] or 0 for r in gold) / len(gold), abs=1e-6)
 
 
+def test_frames_are_judged_only_where_there_are_several(tree: Tree) -> None:
+    rows = {(r["benchmark"], r["model"]): r for r in diagnostics.grounding(*tree)}
+    assert rows[IMAGE, "oracle"]["frame_f1"] is None
+    assert rows["sgmri-demo-volume", "oracle"]["frame_f1"] == 1.0
+    assert 0 < rows["sgmri-demo-volume", "reader"]["frame_f1"] < 1  # its failures count 0
+
+
 @pytest.mark.parametrize(("text", "expected"), [("6", 6), (" 6 ", 6), ("six", None), ("-1", None), (None, None)])
 def test_counts_are_whole_numbers_or_unread(text: str | None, expected: int | None) -> None:
     assert diagnostics._integer(text) == expected

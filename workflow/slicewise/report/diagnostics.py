@@ -55,7 +55,7 @@ GROUNDING = artifacts.table_schema(
         ("v", pa.float64(), True),
         ("v_precision_aware", pa.float64(), True),
         *((f"{part}_{cut}", pa.float64(), True) for cut in _CUTS for part in ("p", "r", "f1")),  # pooled over boxes
-        ("frame_precision", pa.float64(), True),  # means over items
+        ("frame_precision", pa.float64(), True),  # means over items; null at image level, where there is one frame
         ("frame_recall", pa.float64(), True),
         ("frame_f1", pa.float64(), True),
         ("boxes_gold", pa.int64(), False),
@@ -122,11 +122,12 @@ def _integer(text: object) -> int | None:
 
 def grounding(job: ReportJob, root: Path) -> list[dict[str, Any]]:
     """Grounding diagnostics per model."""
-    rows = [
-        {"benchmark": benchmark, "model": model.name, **_boxes(grounding_items(job, root, benchmark, model.name))}
-        for benchmark in job.benchmarks
-        for model in job.models
-    ]
+    rows: list[dict[str, Any]] = []
+    for benchmark in job.benchmarks:
+        by_frame = sgmri.benchmark(benchmark).level == "volume"
+        for model in job.models:
+            made = _boxes(grounding_items(job, root, benchmark, model.name), by_frame)
+            rows.append({"benchmark": benchmark, "model": model.name, **made})
     return _numbered(rows)
 
 
@@ -136,15 +137,16 @@ def grounding_items(job: ReportJob, root: Path, benchmark: str, model: str) -> p
     return frame[~frame["outcome"].isin(_MACHINE)]
 
 
-def _boxes(frame: pd.DataFrame) -> dict[str, Any]:
+def _boxes(frame: pd.DataFrame, by_frame: bool) -> dict[str, Any]:
     asked = frame[frame["outcome"] != Outcome.NO_REFERENCE]
     normal = frame[frame["n_gold"] == 0]
-    means = ("frame_precision", "frame_recall", "frame_f1", "v_precision_aware")
+    frames = ("frame_precision", "frame_recall", "frame_f1")
     gold, emitted = int(asked["n_gold"].sum()), int(frame["n_emitted"].fillna(0).sum())
     return {
         "n": len(asked),
-        "v": _mean(asked["value"]),
-        **{name: _mean(asked[name]) for name in means},
+        "v": _mean(asked, "value"),
+        "v_precision_aware": _mean(asked, "v_precision_aware"),
+        **{name: _mean(asked, name) if by_frame else None for name in frames},
         **_pooled(asked, gold),
         "boxes_gold": gold,
         "boxes_gold_excluded": int(frame["n_gold_excluded"].fillna(0).sum()),
@@ -155,9 +157,11 @@ def _boxes(frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _mean(values: pd.Series) -> float | None:
-    """Mean with the model's own failures as 0."""
-    return round(float(values.fillna(0).mean()), 6) if len(values) else None
+def _mean(frame: pd.DataFrame, column: str) -> float | None:
+    """Mean with the model's own failures as 0; a statistic that a scored item does not have is left out."""
+    scored = frame["outcome"] == Outcome.OK
+    values = frame[column].where(scored, 0.0).dropna()
+    return round(float(values.mean()), 6) if len(values) else None
 
 
 def _pooled(frame: pd.DataFrame, gold: int) -> dict[str, float | None]:

@@ -64,11 +64,12 @@ def _chosen(source: Source, wanted: int) -> list[dict[str, Any]]:
 
 
 def _models(source: Source) -> list[str]:
-    """The models with the highest V that emit boxes, the oracle left out (its boxes are the gold ones)."""
+    """The models with the highest V that emit boxes, in declared order, without the oracle (its boxes are gold)."""
     oracles = {model.name for model in source.job.models if model.baseline == "oracle"}
     rows = source.grounding[~source.grounding["model"].isin(oracles) & (source.grounding["boxes_emitted"] > 0)]
     ordered = rows.sort_values(["v", "model"], ascending=[False, True])
-    return list(ordered["model"].head(len(MODEL_STYLES)))
+    best = set(ordered["model"].head(len(MODEL_STYLES)))
+    return [model.name for model in source.job.models if model.name in best]
 
 
 def _boxes(source: Source, model: str) -> dict[str, list[dict[str, Any]]]:
@@ -95,7 +96,13 @@ def _panel(axis: Any, root: Path, item: dict[str, Any], predicted: dict[str, dic
     for spine in axis.spines.values():
         spine.set_visible(False)
     where = f", frame {frame['number']} of {item['n_frames']}" if item["n_frames"] > 1 else ""
-    axis.set_title(f"{item['domain']} {item['volume_id'][-18:]}{where}", fontsize=7)
+    axis.set_title(f"{item['domain']} {_short(item)}{where}", fontsize=7)
+
+
+def _short(item: dict[str, Any]) -> str:
+    """The volume's id without what its neighbours say already, cut from the front when it is long."""
+    name = str(item["volume_id"]).removeprefix("file_").removeprefix(f"{item['domain']}_").removeprefix("file")
+    return name if len(name) <= 22 else f"…{name[-21:]}"
 
 
 def _pixels(root: Path, frame: dict[str, Any]) -> np.ndarray[Any, Any]:
