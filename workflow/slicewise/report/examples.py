@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from slicewise import artifacts, layout
 from slicewise.errors import UserError
-from slicewise.report import style
+from slicewise.report import collect, style
 from slicewise.report.figures import Source
 
 GOLD = style.ORANGE
@@ -64,12 +64,13 @@ def _chosen(source: Source, wanted: int) -> list[dict[str, Any]]:
 
 
 def _models(source: Source) -> list[str]:
-    """The models with the highest V that emit boxes, in declared order, without the oracle (its boxes are gold)."""
+    """The models with the highest V that emit boxes, blind ones last, without the oracle (its boxes are gold)."""
     oracles = {model.name for model in source.job.models if model.baseline == "oracle"}
     rows = source.grounding[~source.grounding["model"].isin(oracles) & (source.grounding["boxes_emitted"] > 0)]
     ordered = rows.sort_values(["v", "model"], ascending=[False, True])
     best = set(ordered["model"].head(len(MODEL_STYLES)))
-    return [model.name for model in source.job.models if model.name in best]
+    chosen = [model for model in source.job.models if model.name in best]
+    return [model.name for model in sorted(chosen, key=lambda model: collect.is_blind(model.baseline))]
 
 
 def _boxes(source: Source, model: str) -> dict[str, list[dict[str, Any]]]:
