@@ -6,7 +6,8 @@ import re
 
 from slicewise.outcome import Outcome, Reading, failed, ok
 from slicewise.parse import markers, signals
-from slicewise.parse.choices import read_choice, read_choices
+from slicewise.parse.choice_sets import read_choices
+from slicewise.parse.choices import read_choice
 from slicewise.parse.clean import Clean, clean, see
 from slicewise.parse.counts import read_count
 from slicewise.parse.letters import bare
@@ -15,7 +16,8 @@ from slicewise.parse.yes_no import read_yes_no
 __all__ = ["normalised", "read_choice", "read_choices", "read_count", "read_short_text", "read_yes_no"]
 
 _STATEMENT = re.compile(
-    r"\A\W*(?P<subject>(?:the|this|it|that|its|here|imaging|image|mri|scan|sequence|modality)\b[^.\n]{0,80}?)\s(?:is|was|are|appears to be|seems to be)\s"
+    r"\A\W*(?P<subject>(?:the|this|it|that|its|here|imaging|image|mri|scan|sequence"
+    r"|modality)\b[^.\n]{0,80}?)\s(?:is|was|are|appears to be|seems to be)\s"
     r"(?:most likely |likely |probably |clearly |therefore )?(?:an?\s|the\s)?(?P<rest>[^.\n]{1,80}?)\W*\Z",
     re.IGNORECASE,
 )
@@ -48,12 +50,12 @@ def read_short_text(text: str | Clean | None, question: str | None = None) -> Re
     for value in reversed(found or []):
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return _tidy(str(value), "json", shown.flags)
-    for mark in reversed(markers.find(cleaned.text)):
+    for mark in reversed(markers.find(signals.ends(cleaned.text))):
         if mark.kind != "choose" and mark.line.strip():
             stage = {"tag": "answer_tag", "boxed": "boxed"}.get(mark.kind, "marker")
             line = mark.line if mark.kind != "phrase" else re.split(r"(?<=[^\d.])[.;](?=\s|\Z)", mark.line)[0]
             return _tidy(line, stage, shown.flags)
-    body = markers.look_through(shown.value or "").strip()
+    body = markers.look_through(signals.ends(shown.value or "")).strip()
     first = body.split("\n")[0].strip()
     statement = _STATEMENT.match(body) if len(body) <= _LONGEST else None
     if statement:

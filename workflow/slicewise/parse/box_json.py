@@ -11,26 +11,96 @@ from slicewise.parse.box_forms import ROLES, Candidate, Form, Scan, from_fields,
 from slicewise.parse.jsonish import CutDict, CutList
 
 BOX_KEYS = frozenset(
-    "bbox bbox2d box box2d boxes bboxes boundingbox boundingboxes bndbox bb bboxlist boxlist bbx bbxs rect rectangle "
-    "bbox2ds boxes2d bboxes2d".split()
+    [
+        "bbox",
+        "bbox2d",
+        "box",
+        "box2d",
+        "boxes",
+        "bboxes",
+        "boundingbox",
+        "boundingboxes",
+        "bndbox",
+        "bb",
+        "bboxlist",
+        "boxlist",
+        "bbx",
+        "bbxs",
+        "rect",
+        "rectangle",
+        "bbox2ds",
+        "boxes2d",
+        "bboxes2d",
+    ]
 )
 _SOFT_KEYS = frozenset(
-    "position positions location locations coordinates coords coordinate region regions roi area".split()
+    [
+        "position",
+        "positions",
+        "location",
+        "locations",
+        "coordinates",
+        "coords",
+        "coordinate",
+        "region",
+        "regions",
+        "roi",
+        "area",
+    ]
 )
 _ORDERED_KEYS = {
     "xyxy": Form.CORNERS, "bboxxyxy": Form.CORNERS, "boxxyxy": Form.CORNERS, "xywh": Form.CORNER_SIZE,
     "bboxxywh": Form.CORNER_SIZE, "boxxywh": Form.CORNER_SIZE, "cxcywh": Form.CENTRE_SIZE, "bboxcxcywh": Form.CENTRE_SIZE,
 }  # fmt: skip
 FRAME_KEYS = frozenset(
-    "frame frames frameid frameids frameindex frameindices frameidx framenumber framenumbers frameno framenum slice slices "
-    "sliceid sliceindex sliceindices sliceidx slicenumber slicenumbers sliceno slicenum image images imageid imageindex "
-    "imageidx imagenumber img imgid imgidx z zindex slicerange framerange framelist slicelist index idx".split()
+    [
+        "frame",
+        "frames",
+        "frameid",
+        "frameids",
+        "frameindex",
+        "frameindices",
+        "frameidx",
+        "framenumber",
+        "framenumbers",
+        "frameno",
+        "framenum",
+        "slice",
+        "slices",
+        "sliceid",
+        "sliceindex",
+        "sliceindices",
+        "sliceidx",
+        "slicenumber",
+        "slicenumbers",
+        "sliceno",
+        "slicenum",
+        "image",
+        "images",
+        "imageid",
+        "imageindex",
+        "imageidx",
+        "imagenumber",
+        "img",
+        "imgid",
+        "imgidx",
+        "z",
+        "zindex",
+        "slicerange",
+        "framerange",
+        "framelist",
+        "slicelist",
+        "index",
+        "idx",
+    ]
 )
-TIME_KEYS = frozenset("time timestamp timestamps t seconds sec timesec ts timeseconds".split())
+TIME_KEYS = frozenset(["time", "timestamp", "timestamps", "t", "seconds", "sec", "timesec", "ts", "timeseconds"])
 _FIRST_KEYS = frozenset(
-    "startframe framestart startslice slicestart firstframe firstslice fromframe zstart zmin".split()
+    ["startframe", "framestart", "startslice", "slicestart", "firstframe", "firstslice", "fromframe", "zstart", "zmin"]
 )
-_LAST_KEYS = frozenset("endframe frameend endslice sliceend lastframe lastslice toframe zend zmax".split())
+_LAST_KEYS = frozenset(
+    ["endframe", "frameend", "endslice", "sliceend", "lastframe", "lastslice", "toframe", "zend", "zmax"]
+)
 _LABEL_KEYS = (
     "label",
     "labels",
@@ -45,9 +115,11 @@ _LABEL_KEYS = (
     "abnormality",
     "text",
 )
-_POINT_KEYS = frozenset("point point2d points points2d keypoints keypoint".split())
-REASONING_KEYS = frozenset("reasoning thought thoughts thinking think rationale explanation analysis reason".split())
-_CORNER_KEYS = frozenset("corners vertices polygon cornerpoints".split())
+_POINT_KEYS = frozenset(["point", "point2d", "points", "points2d", "keypoints", "keypoint"])
+REASONING_KEYS = frozenset(
+    ["reasoning", "thought", "thoughts", "thinking", "think", "rationale", "explanation", "analysis", "reason"]
+)
+_CORNER_KEYS = frozenset(["corners", "vertices", "polygon", "cornerpoints"])
 _FRAME_AS_KEY = re.compile(r"\s*(?:frame|slice|image|img)s?[\s_#.-]{0,3}\d", re.IGNORECASE)
 _EMPTY_WORDS = re.compile(r"\s*(?:none|null|n/?a|no\b.{0,40}|not\b.{0,40}|nothing|empty|-)?\s*\.?\s*\Z", re.IGNORECASE)
 

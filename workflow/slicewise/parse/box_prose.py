@@ -41,8 +41,10 @@ _UNIT_AFTER = re.compile(
     r"\s?(?:HU|mm|cm|ms|msec|years?|patients|Hz|T\b|kVp|mAs|%|mg|ml|s\b|seconds?)(?![a-z])", re.IGNORECASE
 )
 _NOT_A_BOX = re.compile(
-    r"(?:densit\w*|intensit\w*|attenuation\w*|HU|window\w*|level\w*|spacing|resolution|matrix|measur\w*|thickness|mean\w*"
-    r"|range\w*|scores?|refs?|references?|citations?|studies|ages?|weights?|volumes?|times?|options?|shape|image size|voxels?"
+    r"(?:densit\w*|intensit\w*|attenuation\w*|HU|window\w*|level\w*|spacing|resolution|matrix|measur\w*"
+    r"|thickness|mean\w*"
+    r"|range\w*|scores?|refs?|references?|citations?|studies|ages?|weights?|volumes?|times?|options?|shape"
+    r"|image size|voxels?"
     r"|(?:image )?dimensions?|signal\w*|probabilit\w*|confidences?)"
     r"(?:\s\w{1,12}){0,2}\s{0,3}(?:of|:|=|were|are|is|at)?\s{0,3}\Z",
     re.IGNORECASE,
@@ -51,50 +53,76 @@ _BOX_WORD = re.compile(
     r"\b(?:bbx|bbox\w*|box(?:es)?|bounding|coordinates?|coords?|located|location|region|roi|rect\w*)\b", re.I
 )
 _TEMPLATE = re.compile(
-    r"[\[({]\s?(?P<names>(?:[a-zA-Z]{1,8}[_ ]?(?:\d|min|max|left|right|top|bottom|center|centre)?)(?:\s?,\s?[a-zA-Z]{1,8}[_ ]?(?:\d|min|max|left|right|top|bottom)?){3})\s?[\])}]"
+    r"[\[({]\s?(?P<names>(?:[a-zA-Z]{1,8}[_ ]?(?:\d|min|max|left|right|top|bottom|center"
+    r"|centre)?)(?:\s?,\s?[a-zA-Z]{1,8}[_ ]?(?:\d|min|max|left|right|top|bottom)?){3})\s?[\])}]"
 )
 _TEMPLATE_BEFORE = re.compile(
     r"(?P<t>[\[({][^\[\](){}\d]{0,30}\d?[^\[\](){}]{1,50}[\])}])\s{0,3}(?:=|:|is|are|format:?)?\s{0,3}\Z"
 )
 _FIELD_NAME = (
-    r"(?:[xy][\s_]?(?:min|max|\d|left|right|top|bottom|start|end|cent(?:er|re)|c)?|(?:min|max|left|top|right|bottom|cent(?:er|re)|c)[\s_]?[xy]"
+    r"(?:[xy][\s_]?(?:min|max|\d|left|right|top|bottom|start|end|cent(?:er|re)|c)?|(?:min|max|left|top|right"
+    r"|bottom|cent(?:er|re)|c)[\s_]?[xy]"
     r"|left|top|right|bottom|width|height|[wh])"
 )
 _FIELD = re.compile(
-    rf"(?<![\w])(?P<name>{_FIELD_NAME})\s{{0,3}}(?:=|:|\bis\b|\bof\b|\bat\b|→|->)?\s{{0,3}}[\"']?(?P<value>{NUMBER}){UNIT}",
+    rf"(?<![\w])(?P<name>{_FIELD_NAME})\s{{0,3}}(?:=|:|\bis\b|\bof\b|\bat\b|→"
+    rf"|->)?\s{{0,3}}[\"']?(?P<value>{NUMBER}){UNIT}",
     re.IGNORECASE,
 )
 _FIELD_GAP = re.compile(
     r"[\s,;/|&\"')(]{0,8}(?:and|by|with|the|px|pixels|corner|edge|coordinate)?[\s,;:\"'(]{0,8}\Z", re.IGNORECASE
 )
-_SPAN = rf"(?:[\s-]?(?:range|axis|coordinates?|direction|extent))?\s{{0,3}}(?:=|:|∈|\bin\b|\bfrom\b|\bbetween\b|\bspan\w*\b|\branges? from\b)?\s{{0,3}}[\[(]?\s?({NUMBER})(?:\s?px)?\s{{0,3}}(?:-|–|—|to|and|,|\.\.|~)\s{{0,3}}({NUMBER})(?:\s?px)?\s?[\])]?"
+_SPAN = (
+    rf"(?:[\s-]?(?:range|axis|coordinates?|direction|extent))?\s{{0,3}}(?:=|:|∈|\bin\b|\bfrom\b|\bbetween\b"
+    rf"|\bspan\w*\b|\branges? from\b)?\s{{0,3}}[\[(]?\s?({NUMBER})(?:\s?px)?\s{{0,3}}(?:-|–|—|to|and|,|\.\."
+    rf"|~)\s{{0,3}}({NUMBER})(?:\s?px)?\s?[\])]?"
+)
 _AXES = re.compile(
     rf"\bx{_SPAN}(?P<gap>[\s,;]{{1,5}}(?:and\s)?)y{_SPAN}|\by{_SPAN}[\s,;]{{1,5}}(?:and\s)?x{_SPAN}", re.IGNORECASE
 )
 _WIDE = re.compile(
-    rf"({NUMBER})\s?(?:px|pixels?)?\s?(?:-\s?)?(?:wide|in width|width)\b|\bwidth\s?(?:of|is|=|:)?\s?(?:about |approximately |~)?({NUMBER})",
+    rf"({NUMBER})\s?(?:px|pixels?)?\s?(?:-\s?)?(?:wide|in width|width)\b|\bwidth\s?(?:of|is|="
+    rf"|:)?\s?(?:about |approximately |~)?({NUMBER})",
     re.I,
 )
 _TALL = re.compile(
-    rf"({NUMBER})\s?(?:px|pixels?)?\s?(?:-\s?)?(?:tall|high|in height|height)\b|\bheight\s?(?:of|is|=|:)?\s?(?:about |approximately |~)?({NUMBER})",
+    rf"({NUMBER})\s?(?:px|pixels?)?\s?(?:-\s?)?(?:tall|high|in height|height)\b|\bheight\s?(?:of|is|="
+    rf"|:)?\s?(?:about |approximately |~)?({NUMBER})",
     re.I,
 )
 _BY = re.compile(rf"({NUMBER})\s?(?:px|pixels?)?\s?(?:x|×|\*|by)\s?({NUMBER})\s?(?:px|pixels?|box)?", re.IGNORECASE)
 _CUE = re.compile(
-    r"\b(?P<cue>bbx|bbox(?:_2d)?|bounding[\s_-]box|box(?:_2d)?|coordinates?|coords|xyxy|xywh|roi)\b[^\d\[\](){}\n<>|]{0,30}?(?<![\w.\-])"
+    r"\b(?P<cue>bbx|bbox(?:_2d)?|bounding[\s_-]box|box(?:_2d)?|coordinates?|coords|xyxy|xywh"
+    r"|roi)\b[^\d\[\](){}\n<>|]{0,30}?(?<![\w.\-])"
     rf"(?P<body>{_NUM}(?:{SEPARATOR}{_NUM}){{3,8}})(?=\s*(?:\n|\Z|[;)\].]|,?\s*[A-Za-z\"'“]))",
     re.IGNORECASE,
 )
 _LINE = re.compile(
-    rf"(?:\A|\n|:)[ \t*\-•]{{0,6}}(?P<body>{_NUM}(?:[ \t]{{0,5}}[,;][ \t]{{0,5}}{_NUM}|[ \t]{{1,5}}{_NUM}){{3}})[ \t]{{0,5}}[;.]?[ \t]{{0,5}}(?=\n|\Z)"
+    rf"(?:\A|\n|:)[ \t*\-•]{{0,6}}(?P<body>{_NUM}(?:[ \t]{{0,5}}[,;][ \t]{{0,5}}{_NUM}"
+    rf"|[ \t]{{1,5}}{_NUM}){{3}})[ \t]{{0,5}}[;.]?[ \t]{{0,5}}(?=\n|\Z)"
 )
 _ROW = re.compile(r"(?:\A|(?<=\n))[ \t]*\|?(?P<cells>[^\n|]{0,200}(?:\|[^\n|]{0,200}){1,12})\|?[ \t]*(?=\n|\Z)")
 _CSV_HEAD = re.compile(
     r"(?:\A|(?<=\n))[ \t]*(?P<cells>[A-Za-z_][\w ]{0,20}(?:,[ \t]?[A-Za-z_][\w ]{0,20}){3,8})[ \t]*\n"
 )
-_FRAME_COLUMNS = frozenset("frame frames slice slices image frameid sliceid framenumber slicenumber no z".split())
+_FRAME_COLUMNS = frozenset(
+    ["frame", "frames", "slice", "slices", "image", "frameid", "sliceid", "framenumber", "slicenumber", "no", "z"]
+)
 _BOX_COLUMNS = frozenset(
-    "bbox box boundingbox bbx coordinates coords boxes bbox2d location xyxy xywh boundingboxcoordinates".split()
+    [
+        "bbox",
+        "box",
+        "boundingbox",
+        "bbx",
+        "coordinates",
+        "coords",
+        "boxes",
+        "bbox2d",
+        "location",
+        "xyxy",
+        "xywh",
+        "boundingboxcoordinates",
+    ]
 )
 _LABEL_COLUMNS = ("label", "finding", "name", "class", "abnormality", "description", "object", "type")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from slicewise.geometry import BadBox, Box, Convention, Corners, Size, decode, extent, settle, span
+from slicewise.geometry import BadBox, Box, Convention, Corners, Settled, Size, decode, extent, settle, span
 from slicewise.outcome import Outcome, Reading, failed, ok
 from slicewise.parse import box_prose, box_tags, frames, jsonish, signals
 from slicewise.parse.box_forms import Candidate, Scan, blanked, in_declared_order
@@ -19,26 +19,33 @@ from slicewise.parse.clean import Clean, clean
 from slicewise.parse.frame_links import link
 
 _FINAL = re.compile(
-    r"\b(?:final (?:answer|box(?:es)?|bounding box(?:es)?|coordinates?|location)|(?:the )?answer is|answer\s{0,3}:)|<answer>|\\boxed\{",
+    r"\b(?:final (?:answer|box(?:es)?|bounding box(?:es)?|coordinates?|location)|(?:the )?answer is"
+    r"|answer\s{0,3}:)|<answer>|\\boxed\{",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
-    r"\b(?:on (?:review|reflection|second thought|closer (?:inspection|look|review))|corrected?(?: to)?\b(?! for)|correction|revised?"
-    r"|(?:let me|i(?:'ll| will)) (?:correct|revise|adjust|refine)|updated? (?:box|to)|should (?:actually )?be|actually|instead|rather|wait)\b",
+    r"\b(?:on (?:review|reflection|second thought|closer (?:inspection|look|review))"
+    r"|corrected?(?: to)?\b(?! for)|correction|revised?"
+    r"|(?:let me|i(?:'ll| will)) (?:correct|revise|adjust|refine)|updated? (?:box|to)"
+    r"|should (?:actually )?be|actually|instead|rather|wait)\b",
     re.IGNORECASE,
 )
 _DRAFT = re.compile(
-    r"\b(?:initial(?:ly)?|at first|first (?:i )?(?:marked|thought|guess|estimate)|draft|originally|previously|my first|preliminary|rough(?:ly)?)\b",
+    r"\b(?:initial(?:ly)?|at first|first (?:i )?(?:marked|thought|guess|estimate)|draft|originally"
+    r"|previously|my first|preliminary|rough(?:ly)?)\b",
     re.IGNORECASE,
 )
 _NONE = re.compile(
-    r"\A\W*(?:answer\W+)?(?:none|no (?:\w+ ){0,4}?(?:box(?:es)?|finding\w*|lesion\w*|abnormal\w*|object\w*|detection\w*|region\w*|evidence|mass\w*|"
-    r"fracture\w*|injur\w*|effusion|edema|tear\w*|patholog\w*)|not? (?:applicable|found|present|visible)|n/a|nothing|\[\s*\]|\{\s*\})",
+    r"\A\W*(?:answer\W+)?(?:none|no (?:\w+ ){0,4}?(?:box(?:es)?|finding\w*|lesion\w*|abnormal\w*|object\w*"
+    r"|detection\w*|region\w*|evidence|mass\w*|"
+    r"fracture\w*|injur\w*|effusion|edema|tear\w*|patholog\w*)|not? (?:applicable|found|present|visible)|n/a"
+    r"|nothing|\[\s*\]|\{\s*\})",
     re.IGNORECASE,
 )
 _NO_BOX = re.compile(
     r"\b(?:no (?:bounding )?(?:box(?:es)?|findings? to locali[sz]e|abnormalit(?:y|ies)|lesions?|focal lesions?)"
-    r"|(?:nothing|none) to (?:locali[sz]e|annotate|mark)|there (?:is|are) no\b[^.\n]{0,60}(?:visible|seen|present|identified|detected|to locali[sz]e)"
+    r"|(?:nothing|none) to (?:locali[sz]e|annotate|mark)|there (?:is|are) no\b[^.\n]{0,60}(?:visible|seen"
+    r"|present|identified|detected|to locali[sz]e)"
     r"|(?:scan|study|image|slice|volume|knee|brain) (?:is|appears|looks) (?:entirely |completely )?normal)\b",
     re.IGNORECASE,
 )
@@ -51,7 +58,8 @@ class BoxContext:
 
     Attributes:
         convention: The declared convention of the model.
-        sizes: Native width and height of each frame shown.
+        sizes: Native width and height of each frame shown; ``None`` where it is unknown, which only conventions in
+            original pixels allow: nothing is clipped or rejected there.
         sent: Sizes as sent, per frame; empty when they were sent at their native size.
         frame_base: The number that the text gives to the first frame.
         fps: Frames per second, only when declared; without it a timestamp is no frame.
@@ -60,7 +68,7 @@ class BoxContext:
     """
 
     convention: Convention
-    sizes: tuple[Size, ...]
+    sizes: tuple[Size | None, ...]
     sent: tuple[Size, ...] = ()
     frame_base: int = 1
     fps: float | None = None
@@ -147,7 +155,7 @@ def locate(text: str, context: BoxContext) -> _Found:
     rest = blanked(body, tags.claimed, "\1")
     spans, json_scan, nested = _json(rest, context)
     _take(found, json_scan)
-    found.claimed += spans
+    found.claimed += [(start, end) for start, end in spans if any(start <= c.start < end for c in json_scan.candidates)]
     prose = box_prose.scan(blanked(rest, spans, "\1"), context.shown)
     _take(found, prose)
     if not found.candidates and nested:
@@ -273,15 +281,27 @@ def _box(candidate: Candidate, place: int | None, context: BoxContext) -> tuple[
     native = context.sizes[place or 0]
     sent = context.sent[place or 0] if context.sent else None
     try:
-        corners: Corners = decode(numbers, context.convention, sent=sent, native=native)
+        corners: Corners = decode(numbers, context.convention, sent=sent, native=native or (1, 1))
     except BadBox as error:
         return None, str(error), []
     flags = ["scale_suspect"] if _suspect(numbers, context.convention) else []
-    settled = settle(corners, native=native, covered=extent(context.convention, native))
+    settled = (
+        _sorted(corners)
+        if native is None
+        else settle(corners, native=native, covered=extent(context.convention, native))
+    )
     flags += settled.flags
     if settled.corners is None:
         return None, settled.reason, flags
     return Box(place, *settled.corners, label=candidate.label), None, flags
+
+
+def _sorted(corners: Corners) -> Settled:
+    """The rules that need no image size."""
+    x0, y0, x1, y1 = corners
+    inverted = ("inverted_repaired",) if x0 > x1 or y0 > y1 else ()
+    flat = ("zero_area",) if x0 == x1 or y0 == y1 else ()
+    return Settled((min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)), (*inverted, *flat))
 
 
 def _suspect(numbers: tuple[float, ...], convention: Convention) -> bool:

@@ -144,7 +144,12 @@ def box_context(case: Case) -> BoxContext:
         raise UserError(
             f"{case.where}: 'context.declared_convention' is {declared!r}, expected one of {names}.{did_you_mean(str(declared), names)}"
         )
-    size = (_whole(case, "image_width", least=1), _whole(case, "image_height", least=1))
+    unknown = case.context.get("image_width") is None and case.context.get("image_height") is None
+    if (unknown and not str(declared).startswith("abs_")) or (unknown and declared == "abs_xyxy_resized"):
+        raise UserError(
+            f"{case.where}: 'context.image_width' is missing; convention '{declared}' cannot be read without it."
+        )
+    size = None if unknown else (_whole(case, "image_width", least=1), _whole(case, "image_height", least=1))
     count = _whole(case, "n_frames", 1, least=1)
     sent: tuple[tuple[int, int], ...] = ()
     if "resized_width" in case.context:

@@ -1,6 +1,6 @@
-"""First rungs of the ladder: Unicode, reasoning blocks, chat tokens, prompt echo, wrappers.
+r"""First rungs of the ladder: Unicode, reasoning blocks, chat tokens, prompt echo, wrappers.
 
-:func:`clean` gives the readers a text in which explicit marks (``<answer>``, ``\\boxed``, box tags) still stand;
+:func:`clean` gives the readers a text in which explicit marks (``<answer>``, ``\boxed``, box tags) still stand;
 :func:`visible` gives what a person would see. Both are idempotent.
 """
 
@@ -16,6 +16,9 @@ from slicewise.parse import reasoning, signals
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufe0e\ufe0f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_DASHES = str.maketrans(
+    {"\u2212": "-", "\u2010": "-", "\u2011": "-", "\ufe63": "-", "\uff0d": "-"}
+)  # minus and hyphens
 # A JSON decoder reads \b, \f and \t of LaTeX commands as control characters.
 _EATEN = (("\x08oxed", "\\boxed"), ("\x0crac", "\\frac"), ("\text{", "\\text{"), ("\textbf{", "\\textbf{"))
 
@@ -35,12 +38,15 @@ _END = re.compile(
     r"|</s>|<eos>|<end_of_turn>|<end_of_utterance>|<EOS>|\[EOS\]|<\|end of sentence\|>",
 )
 _TOKEN = re.compile(
-    r"<\|(?:im_start|im_end|endoftext|begin_of_text|end_of_text|eot_id|eom_id|end|return|start|message|channel|constrain"
+    r"<\|(?:im_start|im_end|endoftext|begin_of_text|end_of_text|eot_id|eom_id|end|return|start|message"
+    r"|channel|constrain"
     r"|start_header_id|end_header_id|assistant|user|system|observation|model|begin▁of▁sentence|end▁of▁sentence|pad"
     r"|vision_start|vision_end|vision_pad|image_pad|video_pad|image|image_1|python_tag|turn_end|EOT|eos|bos|startoftext"
-    r"|begin_of_solution|end_of_solution|media_start|media_end|START_RESPONSE|END_RESPONSE|media_pad|fim_[a-z]+|image_[a-z]+)\|>"
+    r"|begin_of_solution|end_of_solution|media_start|media_end|START_RESPONSE|END_RESPONSE|media_pad"
+    r"|fim_[a-z]+|image_[a-z]+)\|>"
     r"|</?s>|<(?:bos|eos|pad|unk|mask|BOS|EOS|PAD|UNK)>|<(?:start|end)_of_(?:turn|image|utterance)>|<image_soft_token>"
-    r"|\[/?INST\]|<</?SYS>>|<image>|<img>|</img>|<IMG_CONTEXT>|<video>|<0x0A>|<unused\d{1,4}>|<grounding>|\[(?:EOS|BOS|PAD)\]"
+    r"|\[/?INST\]|<</?SYS>>|<image>|<img>|</img>|<IMG_CONTEXT>|<video>|<0x0A>|<unused\d{1,4}>|<grounding>"
+    r"|\[(?:EOS|BOS|PAD)\]"
 )
 _WRAPPER = re.compile(
     r"</?(?:answer|final_answer|final|response|output|conclusion|solution|result)>|<\|(?:begin|end)_of_box\|>",
@@ -81,7 +87,7 @@ def normalise(text: str) -> str:
         if eaten in text:
             text = text.replace(eaten, command)
     if not text.isascii():
-        text = _SURROGATE.sub("\ufffd", text)
+        text = _SURROGATE.sub("\ufffd", text).translate(_DASHES)
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
     return _CONTROL.sub(
         "", text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x85", "\n")
@@ -106,34 +112,46 @@ def clean(text: str | None, *, prompt: str | None = None, prefilled: bool = True
     if _ERROR_TEXT.match(body):
         return Clean("", Outcome.API_ERROR, "error_text", ("error_text",))
     stage = "plain"
+    for _ in range(4):  # a removal can bring another mark together; the second pass normally changes nothing
+        shown, rung, noticed = _rungs(body, prompt, prefilled)
+        flags += noticed
+        if shown == body:
+            break
+        stage, body = rung, shown
+    if "unclosed_think" in flags and signals.loops(text):
+        flags.append("loop")
+    if not body:
+        unfinished = cut or "unclosed_think" in flags
+        outcome = Outcome.TRUNCATED if unfinished else Outcome.EMPTY
+        return Clean("", outcome, stage, tuple(dict.fromkeys([*flags, "empty_output"])))
+    return Clean(body, Outcome.OK, stage, tuple(dict.fromkeys(flags)))
+
+
+def _rungs(body: str, prompt: str | None, prefilled: bool) -> tuple[str, str, list[str]]:
+    """One pass over reasoning, chat tokens and echo: the text, the last rung that changed it, flags."""
+    stage, flags = "plain", []
     found = reasoning.remove(body, prefilled=prefilled)
     if found.stage != "plain":
         stage, body = found.stage, found.text.strip()
         flags += found.flags
-        if signals.loops(text) and "unclosed_think" in found.flags:
-            flags.append("loop")
     if "<" in body or "[" in body or "\n" in body or ":" in body:
         spoken, noticed = _turns(body)
         if spoken != body:
             stage, body = "chat_tokens", spoken
             flags += noticed
-    if prompt is not None:
-        rest = _without_echo(body, prompt)
-        if rest is not None:
-            stage, body = "echo", rest
-            flags.append("prompt_echo")
-    if not body:
-        cut_off = cut or "unclosed_think" in flags
-        return Clean(
-            "", Outcome.TRUNCATED if cut_off else Outcome.EMPTY, stage, tuple(dict.fromkeys([*flags, "empty_output"]))
-        )
-    return Clean(body, Outcome.OK, stage, tuple(dict.fromkeys(flags)))
+    rest = _without_echo(body, prompt) if prompt is not None else None
+    if rest is not None:
+        stage, body = "echo", rest
+        flags.append("prompt_echo")
+    return body, stage, flags
 
 
 def _turns(text: str) -> tuple[str, list[str]]:
     """The first turn of the assistant, without chat tokens and without what follows its end."""
     flags: list[str] = []
     heads = list(_HEADER.finditer(text))
+    if text.startswith("USER:") and "ASSISTANT:" in text:
+        text, heads = text[text.rfind("ASSISTANT:") + 10 :], []
     if heads and (text[: heads[0].start()].strip() == "" or _is_echo_head(heads[0])):
         text = _reply(text, heads)
     elif (
@@ -198,11 +216,9 @@ def _peel_once(text: str) -> str:
     text = text.strip()
     if "<" in text:
         if _STAGED.match(text):
-            last = None
-            for last in _SECTION.finditer(text):
-                pass
-            if last is not None and last["body"].strip():
-                return last["body"].strip()
+            sections = list(_SECTION.finditer(text))
+            if sections and sections[-1]["body"].strip():
+                return str(sections[-1]["body"].strip())
         text = _WRAPPER.sub("", text).strip()
     if "`" not in text:
         return text
@@ -233,6 +249,8 @@ def see(cleaned: Clean) -> Reading[str]:
     if cleaned.outcome is not Outcome.OK:
         return failed(cleaned.outcome, cleaned.stage, *cleaned.flags)
     shown = peel(cleaned.text)
+    while shown != cleaned.text and "<" in shown and (inner := clean(shown).text) != shown:
+        shown = peel(inner)
     if not shown:
         return failed(Outcome.EMPTY, cleaned.stage, *cleaned.flags, "empty_output")
     flags = [*cleaned.flags]

@@ -18,14 +18,20 @@ _PLACE = re.compile(
     rf"|[\[({{]\s{{0,3}}{NUMBER}(?:\s{{0,3}}[,;]\s{{0,3}}{NUMBER}){{1,40}}\s{{0,3}}[\])}}]",
     re.IGNORECASE,
 )
-_IMAGES = r"(?:frames?|slices?|images?|sections?|sequences?|planes?|views?|series|volumes?|times?|sides?|options?|steps?|sentences?)"
+_IMAGES = (
+    r"(?:frames?|slices?|images?|sections?|sequences?|planes?|views?|series|volumes?|times?|sides?|options?"
+    r"|steps?|sentences?)"
+)
 _NAMED_LEVEL = (
-    r"(?:grade|stage|type|segments?|zones?|levels?|class|category|series|phase|bi-?rads|pi-?rads|li-?rads|score|step|option|question|table|"
-    r"fig(?:ure)?|vertebra|rib|station|version|page|case|patient|part|scan|sequence|day|week|gcs|kl|outerbridge|fazekas|icrs)"
+    r"(?:grade|stage|type|segments?|zones?|levels?|class|category|series|phase|bi-?rads|pi-?rads|li-?rads"
+    r"|score|step|option|question|table|"
+    r"fig(?:ure)?|vertebra|rib|station|version|page|case|patient|part|scan|sequence|day|week|gcs|kl"
+    r"|outerbridge|fazekas|icrs)"
 )
 _NOT_COUNT = re.compile(
     r"\b\d+(?:\.\d+)?\s?(?:x|×|\*|by)\s?\d+(?:\.\d+)?(?:\s?(?:x|×|by)\s?\d+(?:\.\d+)?)?(?:\s?(?:mm|cm|px|pixels?)\b)?"
-    r"|\b\d+(?:\.\d+)?[\s-]?(?:mm|cm|px|pixels?|hu|%|percent|ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|weeks?|months?|years?(?:[\s-]old)?|kg|mg|g|ml|mmhg"
+    r"|\b\d+(?:\.\d+)?[\s-]?(?:mm|cm|px|pixels?|hu|%|percent|ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?"
+    r"|weeks?|months?|years?(?:[\s-]old)?|kg|mg|g|ml|mmhg"
     r"|tesla|t|degrees?|°|d)(?!\w)"
     r"|\b\d{1,4}(?:st|nd|rd|th)\b"
     rf"|\b{_NAMED_LEVEL}\s{{0,2}}[:#-]?\s{{0,2}}\d{{1,4}}(?:\s{{0,2}}(?:-|–|to|and|/|,)\s{{0,2}}\d{{1,4}})*(?!\w)"
@@ -33,15 +39,20 @@ _NOT_COUNT = re.compile(
     r"|\b(?=[a-z]{0,3}\d)[a-z]{1,4}\d{1,3}(?:\s{0,2}[-/–]\s{0,2}[a-z]{0,2}\d{1,3})?\b"
     rf"|\b\d{{1,3}}\s?(?:/|of|out of)\s?(?:the\s)?\d{{1,3}}(?:\s{_IMAGES})?"
     r"|\b(?:19|20)\d\d[-/]\d{1,2}(?:[-/]\d{1,2})?\b"
-    rf"|(?<![\w.])(?:\d{{1,3}}|{NUMBER_WORD})\s(?:(?:different|consecutive|adjacent|contiguous|separate|axial|coronal|sagittal|mri?|ct|mr|individual)\s){{0,2}}{_IMAGES}\b"
+    rf"|(?<![\w.])(?:\d{{1,3}}|{NUMBER_WORD})\s(?:(?:different|consecutive|adjacent|contiguous|separate"
+    rf"|axial|coronal|sagittal|mri?|ct|mr|individual)\s){{0,2}}{_IMAGES}\b"
     r"|(?:\A|(?<=\n))[ \t]{0,8}(?:#{1,4}\s)?\d{1,3}[.)](?=\s)"
-    r"|\bone (?:of|or more|another|can|may|might|could|should|would|side)\b|\bno one\b|\b(?:the|this|that|which|each|any|every|another) one\b",
+    r"|\bone (?:of|or more|another|can|may|might|could|should|would|side)\b|\bno one\b|\b(?:the|this|that"
+    r"|which|each|any|every|another) one\b",
     re.IGNORECASE,
 )
 _TOTAL = re.compile(
-    r"\b(?:grand |overall |final )?total(?:s|ing|led)?(?:\s(?:number|count))?(?:\s(?:of|for)(?!\s{0,3}\d)(?:\s[a-z-]{1,20}){1,6}?)?"
-    r"\s{0,3}(?:is|are|of|=|:|equals|was|comes to|to|therefore|then|→|->|–)?\s{0,3}(?:about |approximately |~ ?)?(?=[\w])"
-    r"|\b(?:altogether|overall|in all|all together|combined),?\s{0,3}(?:is|=|:|of|are|equals|was)?\s{0,3}(?:there (?:are|is) )?(?=\w)"
+    r"\b(?:grand |overall |final )?total(?:s|ing|led)?(?:\s(?:number|count))?(?:\s(?:of"
+    r"|for)(?!\s{0,3}\d)(?:\s[a-z-]{1,20}){1,6}?)?"
+    r"\s{0,3}(?:is|are|of|=|:|equals|was|comes to|to|therefore|then|→|->|–)?\s{0,3}(?:about |approximately "
+    r"|~ ?)?(?=[\w])"
+    r"|\b(?:altogether|overall|in all|all together|combined),?\s{0,3}(?:is|=|:|of|are|equals"
+    r"|was)?\s{0,3}(?:there (?:are|is) )?(?=\w)"
     r"|\b(?:sum|count|number of [a-z -]{1,40}?)\s{0,3}(?:is|=|:|equals|was)\s{0,3}(?=\w)"
     r"|=\s{0,3}",
     re.IGNORECASE,
@@ -51,7 +62,8 @@ _TOTAL_AFTER = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"(?:\b(?:there|i|we)(?:'s| (?:is|are|was|were|count(?:ed)?|see|saw|identif(?:y|ied)|f(?:i|ou)nd|detect(?:ed)?|observed?|can see|can identify|note[d]?|have))"
+    r"(?:\b(?:there|i|we)(?:'s| (?:is|are|was|were|count(?:ed)?|see|saw|identif(?:y|ied)|f(?:i|ou)nd"
+    r"|detect(?:ed)?|observed?|can see|can identify|note[d]?|have))"
     r"|\b(?:shows?|contains?|reveals?|demonstrates?|has|have|identified|exhibits?|depicts?|presents?))\s(?:with )?"
     r"(?:a total of |exactly |approximately |about |around |roughly |only |just |at total |likely |probably )*\Z",
     re.IGNORECASE,
@@ -61,24 +73,31 @@ _APPROX = re.compile(
     re.IGNORECASE,
 )
 _BOUND = re.compile(
-    r"(?:\b(?:at least|at most|more than|fewer than|less than|over|up to|under|no (?:more|fewer|less) than|minimum of|maximum of|greater than|exceed\w*)|[<>≥≤])\s{0,3}\Z",
+    r"(?:\b(?:at least|at most|more than|fewer than|less than|over|up to|under|no (?:more|fewer|less) than"
+    r"|minimum of|maximum of|greater than|exceed\w*)|[<>≥≤])\s{0,3}\Z",
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(r"\s{0,2}(?:\+|or (?:more|fewer|less)|plus\b|and (?:more|above))", re.IGNORECASE)
 _RANGE = re.compile(
-    rf"(?:\bbetween\s)?(?P<a>{_N}|\b\d{{1,4}})\s{{0,2}}(?P<sep>-|–|—|~|\bto\b|\bor\b|\bbis\b|\bà\b)\s{{0,2}}(?P<b>\d{{1,4}}(?![\w.])|{NUMBER_WORD}\b)"
+    rf"(?:\bbetween\s)?(?P<a>{_N}|\b\d{{1,4}})\s{{0,2}}(?P<sep>-|–|—|~|\bto\b|\bor\b|\bbis\b"
+    rf"|\bà\b)\s{{0,2}}(?P<b>\d{{1,4}}(?![\w.])|{NUMBER_WORD}\b)"
     rf"|\bbetween\s(?P<c>{_N})\sand\s(?P<d>{_N})",
     re.IGNORECASE,
 )
 _NONE = re.compile(
-    r"\A\W*(?:(?:there (?:is|are|were)|i (?:see|found|count|identify|detect))\s)?(?:none|nil|zero|no(?:thing)?(?!\s(?:doubt|question|more|less|fewer|longer|one|\d))(?:\s(?!is\b|was\b)[a-z-]+){0,5}?"
-    r"(?:\s(?:findings?|lesions?|abnormalit(?:y|ies)|injur(?:y|ies)|nodules?|mass(?:es)?|fractures?|tears?|types?|abnormal|detected|seen|present|visible|identified|noted|found|evidence))?)\b"
-    r"|\b(?:there (?:is|are) no|no evidence of|absence of|without any)\s(?!doubt|question|more than|fewer|less)[^.\n]{0,60}"
-    r"\b(?:findings?|lesions?|abnormalit(?:y|ies)|injur(?:y|ies)|nodules?|mass(?:es)?|fractures?|tears?)\b|没有|未见|無し|なし|keine\b",
+    r"\A\W*(?:(?:there (?:is|are|were)|i (?:see|found|count|identify|detect))\s)?(?:none|nil|zero"
+    r"|no(?:thing)?(?!\s(?:doubt|question|more|less|fewer|longer|one|\d))(?:\s(?!is\b|was\b)[a-z-]+){0,5}?"
+    r"(?:\s(?:findings?|lesions?|abnormalit(?:y|ies)|injur(?:y|ies)|nodules?|mass(?:es)?|fractures?|tears?"
+    r"|types?|abnormal|detected|seen|present|visible|identified|noted|found|evidence))?)\b"
+    r"|\b(?:there (?:is|are) no|no evidence of|absence of|without any)\s(?!doubt|question|more than|fewer"
+    r"|less)[^.\n]{0,60}"
+    r"\b(?:findings?|lesions?|abnormalit(?:y|ies)|injur(?:y|ies)|nodules?|mass(?:es)?|fractures?|tears?)\b"
+    r"|没有|未见|無し|なし|keine\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
-    r"\b(?:several|multiple|many|numerous|few|various|a number of|some|countless|innumerable|a couple|couple|dozens|handful|scattered|plenty)\b|多个|多發|多发|若干|数个|mehrere|plusieurs|varios",
+    r"\b(?:several|multiple|many|numerous|few|various|a number of|some|countless|innumerable|a couple|couple"
+    r"|dozens|handful|scattered|plenty)\b|多个|多發|多发|若干|数个|mehrere|plusieurs|varios",
     re.IGNORECASE,
 )
 _SINGLE = re.compile(r"\b(?:a|an|only one|one) (?:single|solitary|sole)\b|\b(?:single|solitary|sole)\b", re.IGNORECASE)
@@ -154,6 +173,7 @@ class _Counter:
         value = self.json(body)
         if value is not None:
             return value, "json"
+        body = signals.ends(body)
         value = self.marks(body)
         if value is not None or self.flags:
             return value, "marker"
@@ -262,7 +282,7 @@ class _Counter:
         return self.take(clear, *last) if last else None
 
     def ascending(self, clear: str) -> int | None:
-        """ "1, 2, 3, 4 lesions": counting aloud ends in the count."""
+        """Read "1, 2, 3, 4 lesions": counting aloud ends in the count."""
         run = _ASCENDING.search(clear)
         numbers = [int(n) for n in re.findall(r"\d+", run[0])] if run else []
         return numbers[-1] if numbers and numbers == list(range(1, len(numbers) + 1)) else None
@@ -274,7 +294,7 @@ class _Counter:
         return None
 
     def stated(self, clear: str) -> int | None:
-        """ "There are 4 lesions", "I count three": the last statement, if all agree."""
+        """Read "There are 4 lesions", "I count three": the last statement, if all agree."""
         found: dict[int, None] = {}
         itemised = False
         for match in _VALUE.finditer(clear):

@@ -14,7 +14,8 @@ from slicewise.parse.frames import JOINS, SPANS, Reference, Shown, find, merge
 
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|\Z)(?<!\bvs\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bapprox\.)")
 _POSTFIX = re.compile(
-    r"[\s)>\]*`}\"']{0,6}(?:,|\(|\[|-|–|—|@)?\s{0,3}(?:(?:is|are|was|were)\s)?(?:(?:seen|visible|located|present|found|appearing|best seen|shown|identified|noted)\s)?"
+    r"[\s)>\]*`}\"']{0,6}(?:,|\(|\[|-|–|—|@)?\s{0,3}(?:(?:is|are|was|were)\s)?(?:(?:seen|visible|located"
+    r"|present|found|appearing|best seen|shown|identified|noted)\s)?"
     r"(?:(?:on|in|at|for|of|from|across|throughout|over|within|during)\s)?(?:the\s)?[(\[]?\s{0,2}\Z",
     re.IGNORECASE,
 )

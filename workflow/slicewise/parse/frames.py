@@ -17,16 +17,25 @@ NOUN = (
     r"(?:frames?|slices?|images?|imgs?|sections?|cuts?|layers?|schicht(?:en)?|bilde?r?|coupes?|cortes?|fotogramas?"
     r"|immagin[ei]|кадр[а-я]{0,3}|срез[а-я]{0,3}|スライス|フレーム|画像|슬라이스|프레임|帧|切片|图像)"
 )
-_N = r"\d{1,6}(?!\d)(?![%°]|\.\d|\s?(?:mm|cm|px|ms|hu|pixels?|years?)\b)(?!(?-i:[a-zA-Z]))"
+_N = r"\d{1,12}(?!\d)(?![%°]|\.\d|\s?(?:mm|cm|px|ms|hu|pixels?|years?)\b)(?!(?-i:[a-zA-Z]))"
 _RANGE_WORD = r"(?:-{1,2}|–|—|~|\.\.\.?|…|to|through|thru|until|till|bis|à|至|到|and up to|up to|→)"
 _PREFIX = r"(?:key[\s-]?)?"
 _SUFFIX = r"(?:[\s_-]{0,3}(?:numbers?|nos?\b\.?|nr\b\.?|n°|index(?:es)?|indices|idx|ids?|#)){0,2}"
 _SEP = r"(?:[\s_#:=*.\-\"'‘’“”]{0,5})"
 _ITEM = rf"(?:#\s?)?{_N}(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?:the\s)?{_N})?"
-_MORE = rf"(?:\s{{0,3}}(?:,\s{{0,3}}(?:and|or|&)?|and|or|&|\+|/|、|和|und|et|y|{_RANGE_WORD})\s{{0,3}}(?:{NOUN}\s{{0,3}})?{_ITEM})*"
-_EXCEPT = rf"(?:,?\s{{0,3}}\(?(?:except(?:\sfor)?|excluding|excl\.?|but not|without|other than|minus)\s{{1,3}}(?:for\s)?(?:{NOUN}\s{{0,3}})?{_ITEM}{_MORE}\)?)?"
+_MORE = (
+    rf"(?:\s{{0,3}}(?:,\s{{0,3}}(?:and|or|&)?|and|or|&|\+|/|、|和|und|et|y"
+    rf"|{_RANGE_WORD})\s{{0,3}}(?:{NOUN}\s{{0,3}})?{_ITEM})*"
+)
+_EXCEPT = (
+    rf"(?:,?\s{{0,3}}\(?(?:except(?:\sfor)?|excluding|excl\.?|but not|without|other than"
+    rf"|minus)\s{{1,3}}(?:for\s)?(?:{NOUN}\s{{0,3}})?{_ITEM}{_MORE}\)?)?"
+)
 _ORDINAL = "|".join(ORDINALS)
-_WHICH = rf"(?:(?:second|third|fourth|2nd|3rd|4th)[\s-]to[\s-]last|{_ORDINAL}|\d{{1,4}}(?:st|nd|rd|th)|last|final|middle|central|mid|mid-?dle|penultimate)"
+_WHICH = (
+    rf"(?:(?:second|third|fourth|2nd|3rd|4th)[\s-]to[\s-]last|{_ORDINAL}|\d{{1,4}}(?:st|nd|rd|th)|last|final"
+    rf"|middle|central|mid|mid-?dle|penultimate)"
+)
 _REFERENCE = re.compile(
     rf"(?<![^\W\d_])(?:from\s|between\s)?{_PREFIX}{NOUN}{_SUFFIX}{_SEP}(?P<list>{_ITEM}{_MORE}){_EXCEPT}"
     rf"|(?<![^\W_])(?:fr|sl|im|img)\.?\s?(?P<short>{_ITEM}{_MORE})(?=\s{{0,3}}[:)\]\-–—*])"
@@ -37,18 +46,20 @@ _REFERENCE = re.compile(
     rf"\s{{1,3}}(?:(?P<many>\d{{1,3}}|{NUMBER_WORD})\s{{1,3}})?(?:MRI?\s|CT\s|axial\s|coronal\s|sagittal\s)?{NOUN}\b"
     rf"|\b(?P<all>(?:all|every|each)(?:\s(?:of\s)?(?:the\s)?)(?:\s?(?:\d{{1,3}}|{NUMBER_WORD})\s)?{NOUN}\b"
     rf"|throughout the (?:entire |whole )?(?:volume|stack|series))"
-    rf"|\b(?P<other>(?:another|(?:an)?other|a different|different|some|the (?:next|previous|following|adjacent))\s{NOUN}\b)",
+    rf"|\b(?P<other>(?:another|(?:an)?other|a different|different|some|the (?:next|previous|following"
+    rf"|adjacent))\s{NOUN}\b)",
     re.IGNORECASE,
 )
 _QUICK = re.compile(
     r"fr|sl|im|section|cut|layer|\bz|F\d|schicht|bild|coupe|corte|fotogr|volume|stack|series|[^\x00-\x7f]", re.I
 )
 _ITEMS = re.compile(
-    rf"(?P<dash>{_RANGE_WORD})?\s{{0,3}}(?:{NOUN}\s{{0,3}})?#?\s?(?P<n>\d{{1,6}})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?:the\s)?\d{{1,6}})?",
+    rf"(?P<dash>{_RANGE_WORD})?\s{{0,3}}(?:{NOUN}\s{{0,3}})?#?\s?(?P<n>\d{{1,12}})(?:\s{{0,3}}(?:/|of"
+    rf"|out of)\s{{0,3}}(?:the\s)?\d{{1,6}})?",
     re.IGNORECASE,
 )
 _EXCLUDED = re.compile(r"except|excluding|excl|but not|without|other than|minus", re.IGNORECASE)
-_CLOCK = re.compile(r"(?<![\d:.])(?:(?P<h>\d{1,2}):)?(?P<m>\d{1,2}):(?P<s>\d{2}(?:\.\d{1,6})?)(?![\d:])")
+_CLOCK = re.compile(r"(?<![\d:.])(?:(?P<h>\d{1,2}):)?(?P<m>\d{1,2}):(?P<s>\d{2}(?:\.\d{1,6})?)(?!\d|:\d)")
 _SECONDS = re.compile(r"(?<![\w.])(?P<s>\d{1,6}(?:\.\d{1,6})?)\s?(?:s|secs?|seconds?)\b", re.IGNORECASE)
 JOINS = re.compile(r"\A\s{0,3}(?:,|and|&|\+|/|,\s?and|or|as well as)\s{0,3}\Z", re.IGNORECASE)
 SPANS = re.compile(rf"\A\s{{0,3}}{_RANGE_WORD}\s{{0,3}}\Z", re.IGNORECASE)
@@ -131,11 +142,13 @@ def _written(match: re.Match[str]) -> str:
 
 
 _COUNTED = re.compile(
-    r"\s{1,3}(?:on|in|at)\s(?:the\s)?(?:frame|slice|image)s?\b|\s{1,3}(?!(?:and|or|to|through|until|except|excluding|but|of|out|is|are|was|were|in|on|at|with|has|have|as|there|we|for|both|respectively"
-    r"|show\w*|demonstrat\w*|contain\w*|reveal\w*|depict\w*|where|which|the|an?|near|within|from|box\w*|bounding|coordinates?|only)\b)[a-z]{3,}",
+    r"\s{1,3}(?:on|in|at)\s(?:the\s)?(?:frame|slice|image)s?\b|\s{1,3}(?!(?:and|or|to|through|until|except"
+    r"|excluding|but|of|out|is|are|was|were|in|on|at|with|has|have|as|there|we|for|both|respectively"
+    r"|show\w*|demonstrat\w*|contain\w*|reveal\w*|depict\w*|where|which|the|an?|near|within|from|box\w*"
+    r"|bounding|coordinates?|only)\b)[a-z]{3,}",
     re.IGNORECASE,
 )
-_LAST_ITEM = re.compile(r"\s{0,3}(?:,\s?and|,|and|&)\s{0,3}#?\d{1,6}\Z", re.IGNORECASE)
+_LAST_ITEM = re.compile(r"\s{0,3}(?:,\s?and|,|and|&)\s{0,3}#?\d{1,12}\Z", re.IGNORECASE)
 
 
 def _reference(match: re.Match[str], shown: Shown) -> Reference:

@@ -22,7 +22,7 @@ _HEAD_END = re.compile(
     r"\b(?:in|at|on|within|near|along|located|seen|involving|of the|is|are|affecting)\b|[:;(]", re.IGNORECASE
 )
 _NO_LABEL = re.compile(r"\A(?:in|at|on|located|within|the|there|no|and|it|they|frame\w*)\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[>\])\w])[.;]\s+(?=[A-Z])")
+_SENTENCE = re.compile(r"(?<=[>\])\w])[.;]\s+(?=[A-Z])(?!Frames?\b|Slices?\b|Images?\b)")
 
 
 def kind_of(task: str, question_type: str, answer: str) -> Kind:

@@ -9,44 +9,63 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-_LIST = r"(?:\s{0,3}(?:,|;|/|&|\+|、|\band\b|\bor\b|\bund\b|\bet\b|\by\b|,\s?and|,\s?or)\s{0,3}(?:option\s|choice\s)?[(\[]?[A-Z][)\]]?(?![\w'’]))*"
+_LIST = (
+    r"(?:\s{0,3}(?:,|;|/|&|\+|、|\band\b|\bor\b|\bund\b|\bet\b|\by\b|,\s?and|,\s?or)\s{0,3}(?:option\s"
+    r"|choice\s)?[(\[]?[A-Z][)\]]?(?![\w'’]))*"
+)
 _MENTION = re.compile(
-    r"(?:\b(?:options?|choices?|answers?|alternatives?|letters?|statements?)\s{0,3}[:#]?\s{0,3}[(\[]?(?P<named>[A-Za-z])[)\]]?(?![\w'’]|-\w))"
+    r"(?:\b(?:options?|choices?|answers?|alternatives?|letters?"
+    r"|statements?)\s{0,3}[:#]?\s{0,3}[(\[]?(?P<named>[A-Za-z])[)\]]?(?![\w'’]|-\w))"
     r"|(?P<paren>(?<![\w)])[(\[]\s?(?P<inside>[A-Za-z])\s?[)\]])"
     r"|(?P<bare>(?<![\w'’.\-/])(?P<capital>[A-Z])(?![\w'’]|\.[A-Za-z]|-[a-zA-Z]{2}|-\d|/[A-Za-z]{2}))"
 )
 _FUNCTION = (
-    r"(?:is|was|are|were|because|since|as|and|or|for|due|given|but|not|seems?|appears?|looks?|would|could|might|may|best|fits?|matches|"
-    r"describes|represents|corresponds|remains|can|cannot|can't|isn't|has|have|shows?|with the|over|than|versus|vs|only|alone|also|here|if|so)"
+    r"(?:is|was|are|were|because|since|as|and|or|for|due|given|but|not|seems?|appears?|looks?|would|could"
+    r"|might|may|best|fits?|matches|"
+    r"describes|represents|corresponds|remains|can|cannot|can't|isn't|has|have|shows?|with the|over|than"
+    r"|versus|vs|only|alone|also|here|if|so)"
 )
 _ARTICLE_NEXT = re.compile(rf"\s{{1,3}}(?!{_FUNCTION}\b)[a-z0-9(]", re.IGNORECASE)
 _PRONOUN_NEXT = re.compile(r"\s{1,3}[a-z']|['’]", re.IGNORECASE)
 _CLINICAL = re.compile(
-    r"(?:\b(?:class|type|grade|stage|hepatitis|vitamin|group|category|segment|level|zone|views?|series|phase|panel|fig(?:ure)?|plane|weber|stanford|"
-    r"debakey|child-pugh|pugh|factor|protein|sequence|point|vertebrae?|fracture|subtype|variant|score|influenza|streptococcus|lobe|image|slice|frame|"
-    r"part|section|case|patient|haemophilia|hemophilia|bosniak|le fort|schatzker|garden|mason|tile|region|lesion|mass|nodule|plate|tank|plan))\s{1,3}\Z",
+    r"(?:\b(?:class|type|grade|stage|hepatitis|vitamin|group|category|segment|level|zone|views?|series|phase"
+    r"|panel|fig(?:ure)?|plane|weber|stanford|"
+    r"debakey|child-pugh|pugh|factor|protein|sequence|point|vertebrae?|fracture|subtype|variant|score"
+    r"|influenza|streptococcus|lobe|image|slice|frame|"
+    r"part|section|case|patient|haemophilia|hemophilia|bosniak|le fort|schatzker|garden|mason|tile|region"
+    r"|lesion|mass|nodule|plate|tank|plan))\s{1,3}\Z",
     re.IGNORECASE,
 )
 _BEFORE_NO = re.compile(
-    r"\b(?:not|n't|never|neither|nor|without|rul(?:e|es|ed|ing) out|exclud\w+|eliminat\w+|reject\w*|except(?: for)?|other than|rather than|instead of|unlike|"
-    r"incorrect|wrong|dismiss\w*|discard\w*|cross(?:ed)? out|than|versus|vs\.?|less likely|cannot be|can't be|isn't|aren't|whereas|while|unlikely)"
-    r"(?:\s(?:be|is|are|the|options?|choices?|answers?|it|both|either|letters?|likely))*[\s:,(\[]{0,4}(?:(?:options?|choices?)\s)?[(\[]?\Z",
+    r"\b(?:not|n't|never|neither|nor|without|rul(?:e|es|ed|ing) out|exclud\w+|eliminat\w+|reject\w*"
+    r"|except(?: for)?|other than|rather than|instead of|unlike|"
+    r"incorrect|wrong|dismiss\w*|discard\w*|cross(?:ed)? out|than|versus|vs\.?|less likely|cannot be"
+    r"|can't be|isn't|aren't|whereas|while|unlikely)"
+    r"(?:\s(?:be|is|are|the|options?|choices?|answers?|it|both|either|letters?"
+    r"|likely))*[\s:,(\[]{0,4}(?:(?:options?|choices?)\s)?[(\[]?\Z",
     re.IGNORECASE,
 )
 _LISTED_BEFORE = re.compile(
-    r"(?:[(\[]?[A-Z][)\]]?\s{0,3}(?:,|;|/|&|\+|\band\b|\bor\b|,\s?and|,\s?or)\s{0,3}(?:options?\s|choices?\s)?[(\[]?)+\Z"
+    r"(?:[(\[]?[A-Z][)\]]?\s{0,3}(?:,|;|/|&|\+|\band\b|\bor\b|,\s?and|,\s?or)\s{0,3}(?:options?\s"
+    r"|choices?\s)?[(\[]?)+\Z"
 )
 _LISTED_AFTER = re.compile(r"[)\]]?" + _LIST)
 _AFTER_NO = re.compile(
     r"(?![)\]]?,?\s{0,3}(?:and |but )?not\s{1,3}(?:option\s|choice\s)?[(\[]?[A-Z](?!\w))"  # "B, not A" rejects A
-    r"[)\].:,\"']{0,3}\s{0,3}(?:[-–—=:]\s{0,3})?(?:(?:which|that|both|all|also|therefore|thus|clearly|most|would|looked|yet|and|but)\s)*"
-    r"(?:is|are|was|were|can be|could be|may be|looks?|seems?|appears?|has been|have been|be)?\s{0,2}(?:also |both |all |clearly |therefore |thus |most |very |quite |each )*"
-    r"(?:not\b|n't\b|incorrect|wrong|false|unlikely|less likely|less consistent|excluded|eliminated|ruled out|rejected|absent|untrue|inconsistent|impossible|improbable|"
+    r"[)\].:,\"']{0,3}\s{0,3}(?:[-–—=:]\s{0,3})?(?:(?:which|that|both|all|also|therefore|thus|clearly|most"
+    r"|would|looked|yet|and|but)\s)*"
+    r"(?:is|are|was|were|can be|could be|may be|looks?|seems?|appears?|has been|have been"
+    r"|be)?\s{0,2}(?:also |both |all |clearly |therefore |thus |most |very |quite |each )*"
+    r"(?:not\b|n't\b|incorrect|wrong|false|unlikely|less likely|less consistent|excluded|eliminated"
+    r"|ruled out|rejected|absent|untrue|inconsistent|impossible|improbable|"
     r"cannot|can't|doesn't|does not|do not|don't|didn't|isn't|aren't|wasn't|out\b|no\b|✗|❌|×)",
     re.IGNORECASE,
 )
 _TENTATIVE = re.compile(r"[)\]]?\s{1,3}(?:would|could|might|may|can)\b", re.IGNORECASE)
 _CLAUSE_START = re.compile(r"[.;!?\n](?=\s|\Z)|\b(?:but|however|so|therefore|thus|hence)\b", re.IGNORECASE)
+
+
+_MOST = 400  # mentions looked at: nobody argues longer, a loop may
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +92,10 @@ class Mention:
 def mentions(text: str, letters: Iterable[str]) -> list[Mention]:
     """All mentions of options from left to right; single capitals that are words or parts of clinical terms are left out."""
     allowed = frozenset(letters)
-    found = []
+    found: list[Mention] = []
     for match in _MENTION.finditer(text):
+        if len(found) >= _MOST:
+            break
         written = match["named"] or match["inside"] or match["capital"]
         strong = match["capital"] is None
         if match["inside"] and written.islower() and written not in "abcdefgh":
@@ -87,18 +108,19 @@ def mentions(text: str, letters: Iterable[str]) -> list[Mention]:
         ):
             continue
         letter = written.upper()
-        if letter not in allowed or (not strong and _is_word(text, match.end(), match.start(), written)):
+        if letter not in allowed or (not strong and is_word(text, match.end(), match.start(), written)):
             continue
         found.append(
             Mention(
-                letter, match.start(), match.end(), strong, _rejected(text, match.start(), match.end()),
+                letter, match.start(), match.end(), strong, rejected(text, match.start(), match.end()),
                 _TENTATIVE.match(text, match.end()) is not None,
             )
         )  # fmt: skip
     return found
 
 
-def _is_word(text: str, end: int, start: int, letter: str) -> bool:
+def is_word(text: str, end: int, start: int, letter: str) -> bool:
+    """Whether a capital that stands alone is a word or part of a clinical term."""
     if _CLINICAL.search(text[max(0, start - 24) : start]):
         return True
     if letter == "A":
@@ -106,14 +128,19 @@ def _is_word(text: str, end: int, start: int, letter: str) -> bool:
     return letter == "I" and _PRONOUN_NEXT.match(text, end) is not None
 
 
-def _rejected(text: str, start: int, end: int) -> bool:
+def rejected(text: str, start: int, end: int) -> bool:
+    """Whether the words around a mention negate or eliminate it, alone or in a list."""
     low = max(0, start - 80)
     before = text[low:start]
     cut = 0
     for stop in _CLAUSE_START.finditer(before):
         cut = stop.end()
     before = before[cut:]
-    listed = _LISTED_BEFORE.search(before)
+    listed = (
+        _LISTED_BEFORE.search(before)
+        if before.rstrip(" ([")[-3:].endswith((",", ";", "/", "&", "+", "and", "or"))
+        else None
+    )
     if _BEFORE_NO.search(before) or (listed and _BEFORE_NO.search(before[: listed.start()])):
         return True
     after = _LISTED_AFTER.match(text, end, min(len(text), end + 60))
@@ -125,11 +152,13 @@ def _rejected(text: str, start: int, end: int) -> bool:
 _NOT_WORD = re.compile(r"[^\w%./+<>=-]+")
 _TRIM = ".,;:-/=+<> "
 _TEXT_NO = re.compile(
-    r"\b(?:no|not|without|n't|neither|nor|rul(?:e|ed|es|ing) out|exclud\w+|unlike|rather than|instead of|less likely|unlikely|than|versus|vs|absence of|negative for|eliminat\w+)"
+    r"\b(?:no|not|without|n't|neither|nor|rul(?:e|ed|es|ing) out|exclud\w+|unlike|rather than|instead of"
+    r"|less likely|unlikely|than|versus|vs|absence of|negative for|eliminat\w+)"
     r"(?:\s(?:be|is|a|an|the|likely|consistent with|typical of|suggestive of|for|of|any))*\s?\Z"
 )
 _TEXT_NO_AFTER = re.compile(
-    r"\s(?:is|are|was|were|would be|can be|seems)\s(?:not|unlikely|less likely|excluded|ruled out|incorrect|wrong|absent|eliminated)\b"
+    r"\s(?:is|are|was|were|would be|can be|seems)\s(?:not|unlikely|less likely|excluded|ruled out|incorrect"
+    r"|wrong|absent|eliminated)\b"
 )
 
 

@@ -18,21 +18,27 @@ from slicewise.parse.clean import normalise, peel
 
 _ANY = BoxContext(Convention.ABS_XYXY_ORIGINAL, ((1000, 1000),))
 _HANGING = re.compile(
-    r"(?:[\s,;:(\[{*_\-–—|]|(?<![\w.])(?:"
+    r"(?:[\s,;:(\[{*_\-–—|]|(?<![\w.])(?:is|are|was|were)(?=\s)|(?<![\w.])(?:"
     r"(?:(?:also|best|most|clearly|mainly|primarily)\s{1,3})?(?:(?:is|are|was|were|being|be)\s{1,3})?"
-    r"(?:(?:best\s|clearly\s|also\s|first\s|most\s(?:prominent|conspicuous)\s)?(?:seen|visible|located|present|found|noted|identified|shown|appearing|observed|depicted|demonstrated|evident|"
+    r"(?:(?:best\s|clearly\s|also\s|first\s|most\s(?:prominent|conspicuous)\s)?(?:seen|visible|located"
+    r"|present|found|noted|identified|shown|appearing|observed|depicted|demonstrated|evident|"
     r"visuali[sz]ed|cent(?:er|re)d|bounded|marked|outlined|enclosed|locali[sz]ed)\s{1,3})?"
-    r"(?:on|in|at|from|across|throughout|over|within|inside|of|for|by|with|around|near|to|through|and|as|spanning|during|between|beginning|starting|ending|(?<=\s)box)"
-    r"(?:\s{1,3}(?:the|a|an|its|this|bounding|box(?:es)?|coordinates?|region|area|position|approximately|about|roughly|key))*))*\Z",
+    r"(?:on|in|at|from|across|throughout|over|within|inside|of|for|by|with|around|near|to|through|and|as"
+    r"|spanning|during|between|beginning|starting|ending)"
+    r"(?:\s{1,3}(?:the|a|an|its|this|bounding|box(?:es)?|coordinates?|region|area|position|approximately"
+    r"|about|roughly|key))*))*\Z",
     re.IGNORECASE,
 )
 _TIED = re.compile(
-    r"[\s,;:.()\[\]{}*_\-–—|/]*(?:(?:and|to|or|&|through|with|box|bounding box|bbox|coordinates?|at|in|on)[\s:,]*)?[\s,;:()\[\]*_\-–—|]*\Z",
+    r"[\s,;:.()\[\]{}*_\-–—|/]*(?:(?:and|to|or|&|through|with|box|bounding box|bbox|coordinates?|at|in"
+    r"|on)[\s:,]*)?[\s,;:()\[\]*_\-–—|]*\Z",
     re.IGNORECASE,
 )
 _ONLY_MARKS = re.compile(r"[\W_]*\Z")
 _MARK = re.compile(
-    r"</?(?:ref|phrase|p|bbx|bbox|box|object|grounding|delimiter_of_multi_objects/?)>|<\|/?(?:ref|det|object_ref_start|object_ref_end|box_start|box_end|begin_of_box|end_of_box|bbox)\|>|</delimiter_of_multi_objects/?>|<seg\d{3}>",
+    r"</?(?:ref|phrase|p|bbx|bbox|box|object|grounding|delimiter_of_multi_objects/?)>|<\|/?(?:ref|det"
+    r"|object_ref_start|object_ref_end|box_start|box_end|begin_of_box|end_of_box|bbox)\|>"
+    r"|</delimiter_of_multi_objects/?>|<seg\d{3}>",
     re.IGNORECASE,
 )
 
@@ -137,7 +143,7 @@ def _cut(text: str, spans: list[tuple[int, int]]) -> str:
 def _past(text: str, end: int, removed: str) -> int:
     """Where the text goes on: past marks that hang on what was removed, closing brackets only if it opened them."""
     unclosed = removed.count("(") - removed.count(")")
-    while end < len(text) and text[end] in " \t\n,;:)]}*_|":
+    while end < len(text) and text[end] in " \t\n,:)]}*_|":
         if text[end] == ")":
             unclosed -= 1
             if unclosed < 0:
@@ -155,6 +161,6 @@ def _glue(left: str, right: str) -> str:
     left = left.rstrip()
     if right[0] in ".!?" and left[-1] in ".!?":
         return left + right[1:]
-    if right[0] in ".!?)":
+    if right[0] in ".!?);":
         return left + right
     return f"{left} {right.lstrip()}"

@@ -19,28 +19,41 @@ _TAG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BOXED = re.compile(r"(?:\\{1,4}|(?<![A-Za-z]))f?b?oxed\s{0,3}\{")
-_NOUN = r"(?:answers?|choices?|options?|responses?|selections?|conclusion|verdict|diagnosis|predictions?|solution|judge?ment|ans)"
-_KIND = r"(?:(?:final|correct|best|right|likely|most|selected|chosen|proper|appropriate|accurate|overall|single|true|probable|short|direct|my|applicable|ultimate|predicted)\s){0,4}"
+_NOUN = (
+    r"(?:answers?|choices?|options?|responses?|selections?|conclusion|verdict|diagnosis|predictions?|solution"
+    r"|judge?ment|ans)"
+)
+_KIND = (
+    r"(?:(?:final|correct|best|right|likely|most|selected|chosen|proper|appropriate|accurate|overall|single|true"
+    r"|probable|short|direct|my|applicable|ultimate|predicted)\s){0,4}"
+)
 _LINK = (
-    r"(?:\s{0,3}(?:is|are|was|would be|should be|must be|will be|can be|has to be|(?:appears?|seems?) to be|appears|remains|includes?|comes to|equals"
+    r"(?:\s{0,3}(?:is|are|was|would be|should be|must be|will be|can be|has to be|(?:appears?|seems?) to be"
+    r"|appears|remains|includes?|comes to|equals"
     r"|:|=>|=|-{1,2}>?|–|—|→)){1,3}"
 )
 _PHRASE = re.compile(
-    rf"(?<![\w-])(?:the\s|my\s|our\s|so\s|thus\s|therefore,?\s|hence,?\s){{0,3}}{_KIND}{_NOUN}(?:\([^()\n]{{0,12}}\)|s)?"
+    rf"(?<![\w-])(?:the\s|my\s|our\s|so\s|thus\s|therefore,?\s"
+    rf"|hence,?\s){{0,3}}{_KIND}{_NOUN}(?:\([^()\n]{{0,12}}\)|s)?"
     rf"(?:\s(?:to|for|of) (?:the|this|that) (?:\w+\s?){{1,3}})?{_LINK}"
     rf"|(?:\A|(?<=\n))#{{1,6}}[ \t]*(?:the\s)?{_KIND}{_NOUN}[ \t]*:?[ \t]*\n"
     rf"|(?:\A|(?<=\n))[ \t]*(?:the\s)?{_KIND}(?:answer|choice|response|verdict|conclusion)[ \t]*\n"
-    r"|(?:最终|正确|最佳|我的)?(?:答案|回答|結論|结论|选项|選項)\s{0,2}(?:应该|应)?\s{0,2}(?:是|为|為|選|选|:|:)\s{0,2}|答えは|答え\s?:|解答\s?:|정답은|정답\s?:|답\s?:|답은"
+    r"|(?:最终|正确|最佳|我的)?(?:答案|回答|結論|结论|选项|選項)\s{0,2}(?:应该|应)?\s{0,2}(?:是|为|為|選|选|:|:)\s{0,2}|答えは|答え\s?:"
+    r"|解答\s?:|정답은|정답\s?:|답\s?:|답은"
     r"|(?<!\w)ans\.\s{0,3}(?=[(A-Z\d])"
     r"|\b(?:die (?:richtige |korrekte )?)?antwort(?:\s?(?:ist|lautet))?\s?:?(?=\s)|\bantwort\s?:"
     r"|\b(?:la )?(?:bonne )?réponse (?:correcte |finale )?(?:est\s|:\s?)|\bréponse\s?:"
-    r"|\b(?:la )?respuesta (?:correcta |final )?(?:es\s|:\s?)|\brespuesta\s?:|\b(?:la )?risposta (?:corretta )?(?:è\s|:\s?)|\brisposta\s?:"
-    r"|\b(?:a )?resposta (?:correta )?(?:é\s|:\s?)|\bresposta\s?:|\bответ\s?[:—-]|\b(?:правильный )?ответ\s|\bcevap\s?:|\bsvar\s?:|\bantwoord\s?:|\bodpowiedź\s?:|الإجابة\s?(?:هي|:)",
+    r"|\b(?:la )?respuesta (?:correcta |final )?(?:es\s|:\s?)|\brespuesta\s?:"
+    r"|\b(?:la )?risposta (?:corretta )?(?:è\s|:\s?)|\brisposta\s?:"
+    r"|\b(?:a )?resposta (?:correta )?(?:é\s|:\s?)|\bresposta\s?:|\bответ\s?[:—-]|\b(?:правильный )?ответ\s"
+    r"|\bcevap\s?:|\bsvar\s?:|\bantwoord\s?:|\bodpowiedź\s?:|الإجابة\s?(?:هي|:)",
     re.IGNORECASE,
 )
 _CHOOSE = re.compile(
-    r"(?<!not )(?<!n't )(?<!cannot )\b(?:choose|chose|choosing|select(?:ed|ing)?|pick(?:ed)?|go(?:ing)? (?:with|for)|went with|opt(?:ed)? for|settle[d]? (?:on|for)"
-    r"|vote for|lean(?:ing)? (?:toward|to)s?|leav(?:es|ing)(?: only| us with)?|left with|(?:i|we)(?:'d| would)? say(?: that)?(?: it is| it's)?|conclude(?: that)?(?: it is)?)\s{1,3}"
+    r"(?<!not )(?<!n't )(?<!cannot )\b(?:choose|chose|choosing|select(?:ed|ing)?|pick(?:ed)?"
+    r"|go(?:ing)? (?:with|for)|went with|opt(?:ed)? for|settle[d]? (?:on|for)"
+    r"|vote for|lean(?:ing)? (?:toward|to)s?|leav(?:es|ing)(?: only| us with)?|left with|(?:i|we)(?:'d"
+    r"| would)? say(?: that)?(?: it is| it's)?|conclude(?: that)?(?: it is)?)\s{1,3}"
     r"|(?:应该|应当|应|我|故|因此|所以|可|就|并)?\s?[选選](?:择|擇|项|項)?(?:为|是|了)?\s{0,2}:?\s{0,2}(?=[A-Za-z(])",
     re.IGNORECASE,
 )
@@ -49,10 +62,7 @@ _MACRO = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mathit|textit|operatorname|rm|bf|mbox|boxed|fbox|textsf|mathsf|mathbb|emph)\s?\{"
 )
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(?P<s>s|del|strike)>[^<\n]{1,200}</(?P=s)>", re.IGNORECASE)
-ANSWER_KEYS = (
-    "finalanswer answer correctanswer youranswer modelanswer answers finalanswers selectedanswer choice choices selected selectedoption "
-    "selectedoptions selection option options letter letters prediction response result verdict label output value conclusion ans"
-).split()  # fmt: skip
+ANSWER_KEYS = ["finalanswer", "answer", "correctanswer", "youranswer", "modelanswer", "answers", "finalanswers", "selectedanswer", "choice", "choices", "selected", "selectedoption", "selectedoptions", "selection", "option", "options", "letter", "letters", "prediction", "response", "result", "verdict", "label", "output", "value", "conclusion", "ans"]  # fmt: skip
 _INNER_KEYS = ("letter", "option", "choice", "answer", "value", "label", "selected", "text")
 
 

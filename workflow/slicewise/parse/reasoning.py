@@ -15,7 +15,8 @@ _NAMES = (
     r"scratch_?pad|inner_monologue|cot|chain_of_thought)"
 )
 _MARK = re.compile(
-    rf"(?:<|&lt;|◁|\[(?=/?THINK\]))\s{{0,3}}\|?(?P<slash>/)?\s{{0,3}}{_NAMES}\|?(?:\s[^<>\n]{{0,80}})?\s{{0,3}}(?:>|&gt;|▷|\])"
+    rf"(?:<|&lt;|◁|\[(?=/?THINK\]))\s{{0,3}}\|?(?P<slash>/)?\s{{0,3}}{_NAMES}\|?(?:\s[^<>\n]{{0,80}})?"
+    rf"\s{{0,3}}(?:>|&gt;|▷|\])"
     r"|(?P<open><unused94>(?:thought\b)?|<\|(?:START_THINKING|begin_of_thought)\|>)"
     r"|(?P<close><unused95>|<\|(?:END_THINKING|end_of_thought)\|>)",
     re.IGNORECASE,
@@ -31,7 +32,8 @@ _CLOSED_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _CHANNEL = re.compile(
-    r"(?:<\|start\|>\s{0,3}assistant)?\s{0,3}<\|channel\|>\s{0,3}(?P<name>[a-z]+)[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?"
+    r"(?:<\|start\|>\s{0,3}assistant)?\s{0,3}<\|channel\|>\s{0,3}(?P<name>[a-z]+)[^<]{0,80}(?:<\|constrain\|>"
+    r"[^<]{0,40})?"
     r"<\|message\|>",
     re.IGNORECASE,
 )

@@ -1,5 +1,4 @@
-"""The stage ``parse``: every answer row becomes one parsed row, without inference and without looking at the gold
-answer beyond its shape."""
+"""The stage ``parse``: one parsed row per answer row, without inference, the gold answer seen only for its shape."""
 
 from __future__ import annotations
 

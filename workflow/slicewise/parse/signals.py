@@ -11,9 +11,11 @@ _CANNOT = (
     r"|'m (?:not able|unable|not allowed) to|are unable to|must decline|have to decline|decline to|refuse to)"
 )
 _TASK = (
-    r"(?:assist|help|provide|give|offer|interpret|analy[sz]e|evaluate|assess|judge|rate|score|grade|diagnose|view|open|access"
+    r"(?:assist|help|provide|give|offer|interpret|analy[sz]e|evaluate|assess|judge|rate|score|grade|diagnose"
+    r"|view|open|access"
     r"|process|read|count|comply|answer|respond|comment|discuss|make|perform|fulfil|share|generate|draw|review|examine"
-    r"|(?:see|identify|locate|determine|display|load) (?:the|this|your|an?y?|these) (?:image|scan|slice|picture|study|file|frame)"
+    r"|(?:see|identify|locate|determine|display|load) (?:the|this|your|an?y?|these) (?:image|scan|slice"
+    r"|picture|study|file|frame)"
     r"|do (?:that|this)|continue|engage|advise)"
 )
 _REFUSAL = re.compile(
@@ -24,15 +26,18 @@ _REFUSAL = re.compile(
     rf"|\A\W*(?:unable|not able) to {_TASK}"
     r"|\b(?:cannot|can't|could not|couldn't) be (?:opened|loaded|displayed|viewed|accessed|processed)\b"
     r"|\bno (?:image|images|scan|study) (?:was|were|is|are|has been|have been) (?:provided|attached|uploaded|visible)"
-    r"|\A\W*(?:please )?(?:consult|seek) (?:with )?(?:a|an|your) [^.\n]{0,40}(?:doctor|physician|radiologist|professional)"
-    r"|\bi(?:'m| am) (?:not (?:a|qualified)|only|just an?)\b[^.\n]{0,60}\b(?:doctor|physician|radiologist|medical|ai|model)\b"
+    r"|\A\W*(?:please )?(?:consult|seek) (?:with )?(?:a|an|your) [^.\n]{0,40}(?:doctor|physician|radiologist"
+    r"|professional)"
+    r"|\bi(?:'m| am) (?:not (?:a|qualified)|only|just an?)\b[^.\n]{0,60}\b(?:doctor|physician|radiologist"
+    r"|medical|ai|model)\b"
     r"[^.\n]{0,60}\b(?:can(?:not|'t)|unable|not)\b"
     r"|(?:很)?抱歉|对不起|無法|无法(?:提供|协助|回答|分析|查看)|不能提供|申し訳|es tut mir leid|lo siento|je suis désolé|mi dispiace"
     r"|desculpe|извините|не могу|죄송",
     re.IGNORECASE,
 )
 _HEDGE = re.compile(
-    r"\b(?:maybe|perhaps|possibly|probably|presumably|unclear|uncertain|indeterminate|inconclusive|equivocal|undetermined"
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|unclear|uncertain|indeterminate|inconclusive|equivocal"
+    r"|undetermined"
     r"|unsure|unknown|not (?:entirely |completely |quite )?(?:sure|certain|clear|possible|conclusive)|may or may not"
     r"|(?:can(?:not|'t| not)|could not|couldn't) (?:be )?(?:\w+ )?"
     r"(?:determin|say|tell|confirm|exclud|rule|assess|conclu|definit|establish|ascertain)\w*"
@@ -81,3 +86,16 @@ def looks_cut(text: str) -> bool:
     if any(end.rfind(opened) > end.rfind(closed) for opened, closed in ("[]", "{}")):
         return True
     return tail[-1] not in _CLOSING and len(end.split()) > 6
+
+
+_HEAD, _TAIL = 8_000, 16_000
+
+
+def ends(text: str) -> str:
+    """The text, or of a very long one its beginning and its end: an answer stands at one of them.
+
+    It bounds the work of the readers of answers; boxes are read in the whole text.
+    """
+    if len(text) <= _HEAD + _TAIL:
+        return text
+    return f"{text[:_HEAD]}\n\n{text[-_TAIL:]}"

@@ -15,29 +15,40 @@ from slicewise.parse.lexicon import NUMBER_WORD, number_of
 
 _NUM = r"[-+−]?(?:\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})(?:[eE][-+]?\d{1,3})?"
 _SCORE = re.compile(
-    rf"(?P<n>{_NUM}|\b{NUMBER_WORD}\b)(?:\s{{0,3}}(?:/|out of|of(?= \d)|von|sur)\s{{0,3}}(?P<of>\d{{1,4}}(?:\.\d{{1,4}})?))?(?P<pct>\s?%)?"
+    rf"(?P<n>{_NUM}|\b{NUMBER_WORD}\b)(?:\s{{0,3}}(?:/|out of|of(?= \d)|von"
+    rf"|sur)\s{{0,3}}(?P<of>\d{{1,4}}(?:\.\d{{1,4}})?))?(?P<pct>\s?%)?"
     r"(?P<range>\s{0,2}(?:-|–|to)\s{0,2}\d)?(?![\w]|\.\d|,\d{3})|(?P<cn>\d{1,4}(?:\.\d{1,3})?)\s?(?:分|점|点)",
     re.IGNORECASE,
 )
-_LINK = r"[\s*_\"'`)\]]{0,6}(?:\([^()\n]{0,30}\)\s{0,3}[*_]{0,3})?(?:(?:score|rating)\s{0,3})?(?:is|=|:|->|→|=>|-(?!\d)|–|—|of|\||:=|was|gets|earns|receives|at)?[\s*_\"'`\[({|:]{0,8}"
+_LINK = (
+    r"[\s*_\"'`)\]]{0,6}(?:\([^()\n]{0,30}\)\s{0,3}[*_]{0,3})?(?:(?:score|rating)\s{0,3})?(?:is|=|:|->|→|=>"
+    r"|-(?!\d)|–|—|of|\||:=|was|gets|earns|receives|at)?[\s*_\"'`\[({|:]{0,8}"
+)
 _BRACKET = re.compile(rf"\[\[\s{{0,3}}({_NUM})\s{{0,3}}(?:/\s?(\d{{1,4}})\s{{0,3}})?\]\]")
 _WORDS = re.compile(
-    r"(?:(?:final|overall|total|my|the)\s{1,2}){0,3}(?:scores?|ratings?|grades?|marks?|verdict|points|evaluation|得分|评分|分数|점수)\b|\b(?:rate|rated|give|gave|giving|assign(?:ed)?|award(?:ed)?|score[ds]?|deserves?|earns?|merits?|grade)"
-    r"(?:\s(?:it|this|the|that|an?|of|overall|answer|response|candidate|report|prediction|solidly|about|score|rating)){0,6}\b|(?<=[\u3040-\u9fff]):",
+    r"(?:(?:final|overall|total|my|the)\s{1,2}){0,3}(?:scores?|ratings?|grades?|marks?|verdict|points"
+    r"|evaluation|得分|评分|分数|점수)\b|\b(?:rate|rated|give|gave|giving|assign(?:ed)?|award(?:ed)?|score[ds]?"
+    r"|deserves?|earns?|merits?|grade)"
+    r"(?:\s(?:it|this|the|that|an?|of|overall|answer|response|candidate|report|prediction|solidly|about"
+    r"|score|rating)){0,6}\b|(?<=[\u3040-\u9fff]):",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"[\s*_\"'`)\]]{0,4}(?:(?:is|=|:|->|→|=>|-(?!\d)|–|—|of|a|an|at|was|to|be|would|it|this|\||the answer|答案|为|是)\s{0,2}){0,5}[\s*_\"'`\[({|]{0,6}",
+    r"[\s*_\"'`)\]]{0,4}(?:(?:is|=|:|->|→|=>|-(?!\d)|–|—|of|a|an|at|was|to|be|would|it|this|\||the answer|答案"
+    r"|为|是)\s{0,2}){0,5}[\s*_\"'`\[({|]{0,6}",
     re.IGNORECASE,
 )
 _SCALE = re.compile(
-    rf"(?:\b(?:on|in|using)\s)?(?:\ba\s|\bthe\s)?\b(?:scale|range)\s?(?:of|from|is|:|=)?\s?\(?\[?{_NUM}\s?(?:to|-|–|,|and|\.\.)\s?{_NUM}\]?\)?|\bout of a (?:possible|maximum|total of)\s\d+"
+    rf"(?:\b(?:on|in|using)\s)?(?:\ba\s|\bthe\s)?\b(?:scale|range)\s?(?:of|from|is|:"
+    rf"|=)?\s?\(?\[?{_NUM}\s?(?:to|-|–|,|and|\.\.)\s?{_NUM}\]?\)?|\bout of a (?:possible|maximum"
+    rf"|total of)\s\d+"
     rf"|\(\s?{_NUM}\s?(?:to|-|–)\s?{_NUM}\s?\)|\bfrom\s{_NUM}\sto\s{_NUM}\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’|«[^»\n]{1,400}»|`[^`\n]{1,400}`")
 _TRIPLE = re.compile(
-    rf"\A\W*{_NUM}\s{{0,3}}(?:/\s?\d{{1,4}})?(?:[\s*_]{{0,4}}[,;|/\n]?[\s*_]{{0,4}}{_NUM}\s{{0,3}}(?:/\s?\d{{1,4}})?)*\W*\Z"
+    rf"\A\W*{_NUM}\s{{0,3}}(?:/\s?\d{{1,4}})?(?:[\s*_]{{0,4}}[,;"
+    rf"|/\n]?[\s*_]{{0,4}}{_NUM}\s{{0,3}}(?:/\s?\d{{1,4}})?)*\W*\Z"
 )
 
 
@@ -109,7 +120,7 @@ class _Judge:
         found = self.json(body)
         if found is not None:
             return found, "json"
-        clear = _SCALE.sub(lambda m: " " * len(m[0]), body)
+        clear = _SCALE.sub(lambda m: " " * len(m[0]), signals.ends(body))
         if len(self.dimensions) == 1:
             return self.single(clear)
         named = self.named(clear)

@@ -9,26 +9,31 @@ from slicewise.parse import markers, signals
 from slicewise.parse.clean import Clean, clean
 
 _YES = (
-    r"yes|yeah|yep|yup|yea|affirmative|correct|true|indeed|certainly|definitely|absolutely|of course|positive|present|ja|oui|sí|sì|si|sim|да|はい"
+    r"yes|yeah|yep|yup|yea|affirmative|correct|true|indeed|certainly|definitely|absolutely|of course"
+    r"|positive|present|ja|oui|sí|sì|si|sim|да|はい"
     r"|예|네|نعم|हाँ|हां|evet|tak|có"
 )
 _NO = (
-    r"no|nope|nah|negative|incorrect|false|none|absent|not at all|not present|not seen|not visible|not detected|not identified|certainly not"
+    r"no|nope|nah|negative|incorrect|false|none|absent|not at all|not present|not seen|not visible"
+    r"|not detected|not identified|certainly not"
     r"|definitely not|absolutely not|of course not|nein|non|não|nao|нет|いいえ|아니요|아니오|لا|नहीं|hayır|nie|nee|không"
 )
 _HAN_NO = r"没有|沒有|不是|不存在|未见|未見|不正确|不正確|不对|否|无|無|不"
 _HAN_YES = r"是的|存在|正确|正確|可见|可見|有|对的|对|是(?!否)"
 _TOKEN = re.compile(
-    rf"(?P<yes>(?<!\w)(?:{_YES})(?!\w)(?!['’]\w)(?!-\w)|{_HAN_YES})|(?P<no>(?<!\w)(?:{_NO})(?!\w)(?!['’]\w)(?!-\w)|{_HAN_NO})",
+    rf"(?P<yes>(?<!\w)(?:{_YES})(?!\w)(?!['’]\w)(?!-\w)|{_HAN_YES})"
+    rf"|(?P<no>(?<!\w)(?:{_NO})(?!\w)(?!['’]\w)(?!-\w)|{_HAN_NO})",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"[\s*_#>\"'“”‘’(\[{`.,:;!\-–—•✅❌✓✗☑►]*(?:(?:well|so|ok|okay|hmm|sure|thus|therefore|overall|based on (?:the|this|these) [^,.\n]{0,60})[,:]?\s)?"
+    r"[\s*_#>\"'“”‘’(\[{`.,:;!\-–—•✅❌✓✗☑►]*(?:(?:well|so|ok|okay|hmm|sure|thus|therefore|overall"
+    r"|based on (?:the|this|these) [^,.\n]{0,60})[,:]?\s)?"
     r"(?:(?:it is|it's|that is|that's|this is) )?",
     re.IGNORECASE,
 )
 _IDIOM = re.compile(
-    r"\b(?:there (?:is|can be|remains) )?(?:no|without(?: a| any)?|beyond(?: any| a)?)\s(?:shadow of a\s)?(?:doubt|question|denying|mistake|problem)(?:\s(?:that|about it))?"
+    r"\b(?:there (?:is|can be|remains) )?(?:no|without(?: a| any)?|beyond(?: any"
+    r"| a)?)\s(?:shadow of a\s)?(?:doubt|question|denying|mistake|problem)(?:\s(?:that|about it))?"
     r"|\bno (?:sooner|longer|matter|wonder|less than|more than|later than|other than|one)\b|\bnot only\b|\bnumber no\.",
     re.IGNORECASE,
 )
@@ -36,25 +41,31 @@ _EITHER = re.compile(
     r"\byes\s?(?:/|or|and|\|)\s?no\b|\bno\s?(?:/|or)\s?yes\b|\btrue\s?(?:/|or)\s?false\b", re.IGNORECASE
 )
 _HEDGED_LEAD = re.compile(
-    r"\A\W*(?:it(?:'s| is) )?(?:maybe|perhaps|possibly|probably|likely|most likely|presumably|not (?:sure|certain|clear)|unclear|uncertain|i(?:'m| am) not sure)\b",
+    r"\A\W*(?:it(?:'s| is) )?(?:maybe|perhaps|possibly|probably|likely|most likely|presumably|not (?:sure"
+    r"|certain|clear)|unclear|uncertain|i(?:'m| am) not sure)\b",
     re.IGNORECASE,
 )
 _ABSENT = (
-    r"(?:not (?:present|seen|visible|evident|identified|detected|found|observed|noted|demonstrated|visuali[sz]ed|there|apparent|appreciated|shown)"
+    r"(?:not (?:present|seen|visible|evident|identified|detected|found|observed|noted|demonstrated"
+    r"|visuali[sz]ed|there|apparent|appreciated|shown)"
     r"|absent|n't (?:present|seen|visible|any))"
 )
 _PRESENT = r"(?:present|seen|visible|evident|identified|detected|found|observed|noted|there)"
 _NEGATED = re.compile(
-    rf"\b(?:is|are|was|were|be|been)(?: also| clearly| currently)? {_ABSENT}\b|\bthere(?:'s| is| are| was| were) (?:no|not)\b|\bthere (?:isn't|aren't)\b"
-    r"|\A\W*(?:no|not?) (?:evidence|sign|signs|indication)\b|\bno (?:evidence|signs?|indication|findings?) of\b|\babsen(?:t|ce of)\b"
-    r"|\b(?:do|does|did|can)(?: not|n't|not) (?:see|show|reveal|demonstrate|identify|find|detect|contain|have|exhibit|appreciate)\b|\bcannot (?:see|identify|detect|find)\b"
-    r"|\bnegative for\b|\bfree of\b|\bruled out\b|\bwithout (?:any )?(?:evidence|signs?)\b|\bkein(?:e|en)? (?:hinweis|anzeichen)\b|\bno (?:obvious |definite |acute |visible |focal |such )?\w+[^.;,]{0,60}\b(?:is|are|was|were) "
-    + _PRESENT
-    + r"\b",
+    rf"\b(?:is|are|was|were|be|been)(?: also| clearly| currently)? {_ABSENT}\b|\bthere(?:'s| is| are| was"
+    rf"| were) (?:no|not)\b|\bthere (?:isn't|aren't)\b"
+    r"|\A\W*(?:no|not?) (?:evidence|sign|signs|indication)\b|\bno (?:evidence|signs?|indication"
+    r"|findings?) of\b|\babsen(?:t|ce of)\b"
+    r"|\b(?:do|does|did|can)(?: not|n't|not) (?:see|show|reveal|demonstrate|identify|find|detect|contain"
+    r"|have|exhibit|appreciate)\b|\bcannot (?:see|identify|detect|find)\b"
+    r"|\bnegative for\b|\bfree of\b|\bruled out\b|\bwithout (?:any )?(?:evidence|signs?)\b|\bkein(?:e"
+    r"|en)? (?:hinweis|anzeichen)\b|\bno (?:obvious |definite |acute |visible |focal "
+    r"|such )?\w+[^.;,]{0,60}\b(?:is|are|was|were) " + _PRESENT + r"\b",
     re.IGNORECASE,
 )
 _ASSERTED = re.compile(
-    rf"\b(?:is|are|was|were) (?:clearly |indeed |definitely |also )?{_PRESENT}\b|\bthere(?:'s| is| are) (?:a|an|clear|definite|evidence|some|multiple|several)\b",
+    rf"\b(?:is|are|was|were) (?:clearly |indeed |definitely |also )?{_PRESENT}\b|\bthere(?:'s| is| are) (?:a"
+    rf"|an|clear|definite|evidence|some|multiple|several)\b",
     re.IGNORECASE,
 )
 _POSITIVE_FOR = re.compile(r"\A\W*(?:the \w+ is |study is |it is )?positive for\b", re.IGNORECASE)
@@ -63,13 +74,63 @@ _CLAUSE = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?\n。!?])\s*")
 _CORRECTED = re.compile(
-    r"\b(?:actually|wait|correction|on (?:second thought|review|reflection|closer (?:inspection|look|review))|scratch that|let me correct|i (?:was wrong|take that back)|sorry)\b[^.\n]{0,40}?",
+    r"\b(?:actually|wait|correction|on (?:second thought|review|reflection|closer (?:inspection|look"
+    r"|review))|scratch that|let me correct|i (?:was wrong|take that back)|sorry)\b[^.\n]{0,40}?",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _QUESTION_STOP = frozenset(
-    "is are was were there a an the any of in on this that these those do does did can could has have evidence sign signs image images scan mri ct "
-    "volume slice slices frame seen visible present show shows you see it and or for with to be".split()
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "there",
+        "a",
+        "an",
+        "the",
+        "any",
+        "of",
+        "in",
+        "on",
+        "this",
+        "that",
+        "these",
+        "those",
+        "do",
+        "does",
+        "did",
+        "can",
+        "could",
+        "has",
+        "have",
+        "evidence",
+        "sign",
+        "signs",
+        "image",
+        "images",
+        "scan",
+        "mri",
+        "ct",
+        "volume",
+        "slice",
+        "slices",
+        "frame",
+        "seen",
+        "visible",
+        "present",
+        "show",
+        "shows",
+        "you",
+        "see",
+        "it",
+        "and",
+        "or",
+        "for",
+        "with",
+        "to",
+        "be",
+    ]
 )
 
 
@@ -91,10 +152,12 @@ def read_yes_no(text: str | Clean | None, question: str | None = None) -> Readin
     body = cleaned.text
     if signals.loops(body):
         flags.append("loop")
-    for rung in (_from_json, _from_marks):
-        value, stage = rung(body)
-        if value is not None:
-            return ok(value, stage, *flags)
+    value, stage = _from_json(body)
+    body = signals.ends(body)
+    if value is None:
+        value, stage = _from_marks(body)
+    if value is not None:
+        return ok(value, stage, *flags)
     shown = _without_questions(markers.look_through(body).replace("’", "'"))
     plain = _IDIOM.sub(lambda m: " " * len(m[0]), shown)
     return _prose(body, plain, question, flags, idiom=_IDIOM.search(shown[:200]) is not None)
@@ -235,7 +298,13 @@ def _about(clause: str, question: str | None) -> bool:
     words = _content_words(clause)
     return (
         bool(words & _content_words(question))
-        or re.search(r"\b(?:it|finding|findings|abnormalit\w+|one|this|any)\b", clause, re.I) is not None
+        or re.search(
+            r"\b(?:it|findings?|abnormalit\w+|such|one|this(?! (?:\w+ )?(?:study|image|scan|slice|volume"
+            r"|frame|mri)))\b",
+            clause,
+            re.I,
+        )
+        is not None
     )
 
 
@@ -281,11 +350,12 @@ def _double(clause: str) -> bool:
 
 
 def _predicate(plain: str, question: str | None) -> str | None:
-    """ "Normal." or "Not normal." to "Is the liver normal?"."""
+    """Read "Normal." or "Not normal." to "Is the liver normal?"."""
     if question is None:
         return None
     match = re.fullmatch(
-        r"\W*(?:(?:it|this|that|they)(?:'s| is| are| looks?| appears?)\s)?(?P<not>not\s|isn't\s)?(?P<word>[^\W\d_]+)\W*",
+        r"\W*(?:(?:it|this|that|they)(?:'s| is| are| looks?| appears?)\s)?(?P<not>not\s"
+        r"|isn't\s)?(?P<word>[^\W\d_]+)\W*",
         plain,
         re.I,
     )
