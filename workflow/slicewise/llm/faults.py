@@ -60,7 +60,9 @@ def classify(error: BaseException, secrets: tuple[str, ...] = ()) -> Fault:
     """What an attempt's error means. ``secrets`` are cut out of the message."""
     import openai
 
-    message = f"{type(error).__name__}: {clean(str(error), secrets)}".removesuffix(": ")
+    # The SDK calls every fault of the connection "Connection error."; what happened is its cause.
+    told = f"{error} ({error.__cause__})" if isinstance(error, openai.APIConnectionError) else str(error)
+    message = f"{type(error).__name__}: {clean(told, secrets)}".removesuffix(": ")
     if not isinstance(error, openai.APIStatusError):
         return Fault(Kind.RETRY, message)
     return classify_status(error.status_code, _code(error.body), message, error.response.headers)

@@ -73,7 +73,7 @@ class CardJudge:
             judgement: 0, or the number of a repeated judgement, which draws anew.
             order: Which text is shown first; turned round only to measure its effect.
         """
-        self._name, self.declared, self._asking = name, declared, asking
+        self._name, self.declared, self.asking = name, declared, asking
         self._judgement, self._order = judgement, order
 
     @property
@@ -105,7 +105,7 @@ class CardJudge:
         found = [Verdict(0.0, flags=("empty_candidate",)) for _ in items]
         for draw in (0, RETRY_DRAW):
             requests = [self.request(items[index], draw) for index in asked]
-            results = self._asking.answers(self.declared, requests, self._name)
+            results = self.asking.answers(self.declared, requests, self._name)
             for index, result in zip(asked, results, strict=True):
                 found[index] = read_verdict(result, retried=draw > 0)
             asked = [index for index in asked if found[index].outcome is Outcome.JUDGE_ERROR]
@@ -154,7 +154,7 @@ class ReleasedJudge:
 
     def __init__(self, name: str, declared: LlmJudge, asking: Asking) -> None:
         """A judge of that name, with its declaration and the way to ask it."""
-        self._name, self.declared, self._asking = name, declared, asking
+        self._name, self.declared, self.asking = name, declared, asking
 
     @property
     def name(self) -> str:
@@ -175,7 +175,7 @@ class ReleasedJudge:
     def rate(self, items: Sequence[JudgeItem]) -> list[Verdict]:
         """One verdict per item, in order, by the released arithmetic: a failed call is 0, as released."""
         requests = [self.request(item, own=own) for item in items for own in (False, True)]
-        results = self._asking.answers(self.declared, requests, self._name)
+        results = self.asking.answers(self.declared, requests, self._name)
         return [self._verdict(item, *results[2 * i : 2 * i + 2]) for i, item in enumerate(items)]
 
     @staticmethod

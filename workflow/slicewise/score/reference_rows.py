@@ -215,5 +215,6 @@ def _reasoning_row(
     if verdict is not None and verdict["outcome"] == Outcome.NOT_RUN:
         return {**row, "value": None, "outcome": str(Outcome.NOT_RUN), "flags": ["missing:judge"]}
     parts = combine(*item.pair, bert.get(item.sample_id), verdict)
-    own = {"judge": parts["gpt_score"], "bertscore": parts["bert_score"], "bleu": parts["bleu"], "rouge_l": parts["rouge_l"]}
+    released = {"judge": "gpt_score", "bertscore": "bert_score", "bleu": "bleu", "rouge_l": "rouge_l"}
+    own = {name: parts[theirs] for name, theirs in released.items()}
     return {**row, "value": parts["ar"], "outcome": str(Outcome.OK), **own}
