@@ -46,15 +46,24 @@ def read_short_text(text: str | Clean | None, question: str | None = None) -> Re
     shown = see(cleaned)
     if shown.outcome is not Outcome.OK:
         return shown
-    found = markers.json_answers(cleaned.text)
-    for value in reversed(found or []):
+    return _marked(cleaned.text, shown.flags) or _unmarked(shown)
+
+
+def _marked(text: str, flags: tuple[str, ...]) -> Reading[str] | None:
+    """The content of a JSON answer or of the last mark, or ``None`` when there is neither."""
+    for value in reversed(markers.json_answers(text) or []):
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            return _tidy(str(value), "json", shown.flags)
-    for mark in reversed(markers.find(signals.ends(cleaned.text))):
+            return _tidy(str(value), "json", flags)
+    for mark in reversed(markers.find(signals.ends(text))):
         if mark.kind != "choose" and mark.line.strip():
             stage = {"tag": "answer_tag", "boxed": "boxed"}.get(mark.kind, "marker")
             line = mark.line if mark.kind != "phrase" else re.split(r"(?<=[^\d.])[.;](?=\s|\Z)", mark.line)[0]
-            return _tidy(line, stage, shown.flags)
+            return _tidy(line, stage, flags)
+    return None
+
+
+def _unmarked(shown: Reading[str]) -> Reading[str]:
+    """A statement, the whole of a short text, or a short first line."""
     body = markers.look_through(signals.ends(shown.value or "")).strip()
     first = body.split("\n")[0].strip()
     statement = _STATEMENT.match(body) if len(body) <= _LONGEST else None

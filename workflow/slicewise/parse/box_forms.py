@@ -205,7 +205,7 @@ def plain(name: str) -> str:
 
 
 def from_fields(fields: Mapping[str, Any]) -> tuple[tuple[float, ...], Form] | None:
-    """Four numbers from named fields such as ``x1 y1 x2 y2``, ``left top width height`` or ``top_left bottom_right``."""
+    """Four numbers from named fields: ``x1 y1 x2 y2``, ``left top width height``, ``top_left bottom_right``."""
     roles: dict[str, Any] = {}
     for name, value in fields.items():
         role = _ROLES.get(plain(name))

@@ -50,7 +50,8 @@ _SOFT_KEYS = frozenset(
 )
 _ORDERED_KEYS = {
     "xyxy": Form.CORNERS, "bboxxyxy": Form.CORNERS, "boxxyxy": Form.CORNERS, "xywh": Form.CORNER_SIZE,
-    "bboxxywh": Form.CORNER_SIZE, "boxxywh": Form.CORNER_SIZE, "cxcywh": Form.CENTRE_SIZE, "bboxcxcywh": Form.CENTRE_SIZE,
+    "bboxxywh": Form.CORNER_SIZE, "boxxywh": Form.CORNER_SIZE, "cxcywh": Form.CENTRE_SIZE,
+    "bboxcxcywh": Form.CENTRE_SIZE,
 }  # fmt: skip
 FRAME_KEYS = frozenset(
     [
@@ -156,6 +157,7 @@ class JsonBoxes:
                 self.texts.append(node)
 
     def add(self, numbers: tuple[float, ...] | None, form: Form, inherited: _Inherited) -> None:
+        """Note one box or malformed box."""
         self.out.candidates.append(
             Candidate(*self.span, numbers, form, frames=inherited.frames, label=inherited.label, rung="json")
         )
@@ -187,6 +189,7 @@ class JsonBoxes:
     def field(
         self, name: str, key: str, value: Any, own: _Inherited, inherited: _Inherited, *, has_box: bool
     ) -> list[tuple[Any, _Inherited]]:
+        """Read one field of an object; returns its children that are still to be walked."""
         if key in BOX_KEYS or key in _ORDERED_KEYS or key in _SOFT_KEYS:
             return self.box_field(key, value, own)
         if key in _CORNER_KEYS and isinstance(value, list):
@@ -207,6 +210,7 @@ class JsonBoxes:
         return []
 
     def box_field(self, key: str, value: Any, own: _Inherited) -> list[tuple[Any, _Inherited]]:
+        """Read the value of a key that holds boxes; returns objects that are still to be walked."""
         soft = key in _SOFT_KEYS
         form = _ORDERED_KEYS.get(key, Form.DECLARED)
         if isinstance(value, dict):
@@ -222,6 +226,7 @@ class JsonBoxes:
         return []
 
     def box_text(self, value: str, own: _Inherited, form: Form, *, soft: bool) -> None:
+        """Read boxes that stand in a string."""
         if _EMPTY_WORDS.match(value):
             if not soft:
                 self.out.flag("explicit_empty")
@@ -249,17 +254,21 @@ class JsonBoxes:
                 later.append((node, own))
             elif isinstance(node, str) and number(node) is None:
                 self.box_text(node, own, form, soft=soft)
-            elif not isinstance(node, list):
-                if not soft:
-                    self.add(None, form, own)
-            elif any(isinstance(item, (list, dict, str)) and number(item) is None for item in node):
-                if not self.points(node, own):
-                    todo += reversed(node)
-            else:
-                self.quad(node, own, form, soft=soft)
+            elif isinstance(node, list):
+                todo += self.boxes_or_numbers(node, own, form, soft=soft)
+            elif not soft:
+                self.add(None, form, own)
         return later
 
+    def boxes_or_numbers(self, node: list[Any], own: _Inherited, form: Form, *, soft: bool) -> list[Any]:
+        """Read a list of numbers or of corner pairs; otherwise return its items, last first."""
+        if any(isinstance(item, (list, dict, str)) and number(item) is None for item in node):
+            return [] if self.points(node, own) else list(reversed(node))
+        self.quad(node, own, form, soft=soft)
+        return []
+
     def quad(self, node: list[Any], own: _Inherited, form: Form, *, soft: bool) -> None:
+        """Read one list of numbers: a box when it has exactly four."""
         if isinstance(node, CutList):
             self.out.flag("truncated")
             self.add(None, form, own)

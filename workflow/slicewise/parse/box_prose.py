@@ -224,10 +224,8 @@ def _form_before(text: str, start: int) -> Form:
 def _role(text: str, start: int) -> str | None:
     before = text[max(0, start - 40) : start]
     cut = max(before.rfind(")"), before.rfind("]"), before.rfind("\n"))
-    last = None
-    for last in _ROLE.finditer(before, cut + 1):
-        pass
-    return last.lastgroup if last is not None else None
+    roles = [match.lastgroup for match in _ROLE.finditer(before, cut + 1)]
+    return roles[-1] if roles else None
 
 
 def _points(text: str, points: list[_Point], out: Scan) -> None:

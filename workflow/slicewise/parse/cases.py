@@ -142,7 +142,8 @@ def box_context(case: Case) -> BoxContext:
     names = [str(convention) for convention in Convention]
     if declared not in names:
         raise UserError(
-            f"{case.where}: 'context.declared_convention' is {declared!r}, expected one of {names}.{did_you_mean(str(declared), names)}"
+            f"{case.where}: 'context.declared_convention' is {declared!r}, expected one of {names}."
+            f"{did_you_mean(str(declared), names)}"
         )
     unknown = case.context.get("image_width") is None and case.context.get("image_height") is None
     if (unknown and not str(declared).startswith("abs_")) or (unknown and declared == "abs_xyxy_resized"):

@@ -66,6 +66,7 @@ class LetterReader:
         self.flags: list[str] = []
 
     def flag(self, name: str) -> None:
+        """Note something once."""
         if name not in self.flags:
             self.flags.append(name)
 

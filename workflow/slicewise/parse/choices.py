@@ -147,21 +147,21 @@ class _One(LetterReader):
             r"|or\s)?(?:option\s)?[(\[]?([A-Z])(?![\w'’])",
             rest,
         )
-        if (
-            more
-            and more[1] in self.allowed
-            and more[1] != letter
-            and letters.rejected(text, match.end("letter") + more.start(1), match.end("letter") + more.end(1)) is False
-        ):
-            if not (more[1] == "A" and re.match(r"\s[a-z]", rest[more.end(1) :])):
-                self.flag("multiple_candidates")
-                return None
+        if more and more[1] in self.allowed and more[1] != letter and self.counts(text, match.end("letter"), more):
+            self.flag("multiple_candidates")
+            return None
         said = rest.lstrip(" )].:;,=-–—\t").split("\n")[0]
         other = letters.same_text(said.rstrip("."), self.options) if said else None
         if other is not None and other != letter and letters.bare(self.options.get(letter, "")) != letters.bare(said):
             self.flag("letter_text_conflict")
             return None
         return letter
+
+    def counts(self, text: str, offset: int, more: re.Match[str]) -> bool:
+        """Whether the next letter of a list is another candidate, neither rejected nor an article."""
+        start, end = offset + more.start(1), offset + more.end(1)
+        article = more[1] == "A" and re.match(r"\s[a-z]", text[end:]) is not None
+        return not article and not letters.rejected(text, start, end)
 
     def marks(self, body: str) -> str | None:
         """The last mark that names an option; a box whose content is no option is no mark (NVIDIA-NeMo/Skills#1526)."""

@@ -129,7 +129,8 @@ def clean(text: str | None, *, prompt: str | None = None, prefilled: bool = True
 
 def _rungs(body: str, prompt: str | None, prefilled: bool) -> tuple[str, str, list[str]]:
     """One pass over reasoning, chat tokens and echo: the text, the last rung that changed it, flags."""
-    stage, flags = "plain", []
+    stage = "plain"
+    flags: list[str] = []
     found = reasoning.remove(body, prefilled=prefilled)
     if found.stage != "plain":
         stage, body = found.stage, found.text.strip()

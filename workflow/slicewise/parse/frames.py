@@ -106,7 +106,7 @@ class Reference:
 
 
 def find(text: str, shown: Shown) -> list[Reference]:
-    """All frame references from left to right; timestamps only when ``fps`` is declared or nothing else stands there."""
+    """All frame references and clock times from left to right; seconds only when ``fps`` is declared."""
     found: list[Reference] = []
     if _QUICK.search(text):
         found = [_reference(match, shown) for match in _REFERENCE.finditer(text)]

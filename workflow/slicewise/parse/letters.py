@@ -90,7 +90,7 @@ class Mention:
 
 
 def mentions(text: str, letters: Iterable[str]) -> list[Mention]:
-    """All mentions of options from left to right; single capitals that are words or parts of clinical terms are left out."""
+    """All mentions of options from left to right, without capitals that are words or parts of clinical terms."""
     allowed = frozenset(letters)
     found: list[Mention] = []
     for match in _MENTION.finditer(text):

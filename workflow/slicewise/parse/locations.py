@@ -44,7 +44,7 @@ _MARK = re.compile(
 
 
 def strip_location(text: str) -> str:
-    """The text without coordinates and frame references of any supported syntax; a text that has none is only normalised."""
+    """The text without coordinates and frame references of any supported syntax; without them it is normalised."""
     shown = peel(normalise(text))
     for _ in range(4):
         stripped = _once(shown)

@@ -62,7 +62,11 @@ _MACRO = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mathit|textit|operatorname|rm|bf|mbox|boxed|fbox|textsf|mathsf|mathbb|emph)\s?\{"
 )
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(?P<s>s|del|strike)>[^<\n]{1,200}</(?P=s)>", re.IGNORECASE)
-ANSWER_KEYS = ["finalanswer", "answer", "correctanswer", "youranswer", "modelanswer", "answers", "finalanswers", "selectedanswer", "choice", "choices", "selected", "selectedoption", "selectedoptions", "selection", "option", "options", "letter", "letters", "prediction", "response", "result", "verdict", "label", "output", "value", "conclusion", "ans"]  # fmt: skip
+ANSWER_KEYS = (
+    "finalanswer", "answer", "correctanswer", "youranswer", "modelanswer", "answers", "finalanswers", "selectedanswer",
+    "choice", "choices", "selected", "selectedoption", "selectedoptions", "selection", "option", "options", "letter",
+    "letters", "prediction", "response", "result", "verdict", "label", "output", "value", "conclusion", "ans",
+)  # fmt: skip
 _INNER_KEYS = ("letter", "option", "choice", "answer", "value", "label", "selected", "text")
 
 

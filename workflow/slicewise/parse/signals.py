@@ -31,7 +31,8 @@ _REFUSAL = re.compile(
     r"|\bi(?:'m| am) (?:not (?:a|qualified)|only|just an?)\b[^.\n]{0,60}\b(?:doctor|physician|radiologist"
     r"|medical|ai|model)\b"
     r"[^.\n]{0,60}\b(?:can(?:not|'t)|unable|not)\b"
-    r"|(?:很)?抱歉|对不起|無法|无法(?:提供|协助|回答|分析|查看)|不能提供|申し訳|es tut mir leid|lo siento|je suis désolé|mi dispiace"
+    r"|(?:很)?抱歉|对不起|無法|无法(?:提供|协助|回答|分析|查看)|不能提供"
+    r"|申し訳|es tut mir leid|lo siento|je suis désolé|mi dispiace"
     r"|desculpe|извините|не могу|죄송",
     re.IGNORECASE,
 )

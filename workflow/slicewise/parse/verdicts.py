@@ -1,4 +1,4 @@
-"""Verdicts of a judge: one number per dimension within a declared scale, or none. No default, no rescaling, no keywords."""
+"""Verdicts of a judge: one number per dimension within a declared scale, or none. No default, no rescaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yes or no: a mark first, then the first word, then a sentence of its own, then a plain negation. Never a substring."""
+"""Yes or no: a mark, then the first word, then a sentence of its own, then a plain negation. Never a substring."""
 
 from __future__ import annotations
 
@@ -309,12 +309,10 @@ def _about(clause: str, question: str | None) -> bool:
 
 
 def _correction(rest: str) -> str | None:
-    last = None
-    for last in _CORRECTED.finditer(rest[:2000]):
-        pass
-    if last is None:
+    found = list(_CORRECTED.finditer(rest[:2000]))
+    if not found:
         return None
-    match = re.compile(r"\W{0,3}(?:it is |it's |the answer is )?(yes|no)\b", re.I).match(rest, last.end())
+    match = re.compile(r"\W{0,3}(?:it is |it's |the answer is )?(yes|no)\b", re.I).match(rest, found[-1].end())
     return match[1].lower() if match else None
 
 
