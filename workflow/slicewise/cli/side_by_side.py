@@ -44,7 +44,8 @@ def table(benchmark: str, name: str, found: Mapping[str, Cells], *, ar: bool) ->
         ar: Whether AR was computed; without it its columns, and the average over all six, are left out.
     """
     titles = collect.column_titles(benchmark)
-    columns = [key for key in titles if ar or key not in (*AR_COLUMNS, sgmri.AVERAGE)]
+    asked = {row["column"] for row in found["card"]}  # a small benchmark may ask nothing for a column
+    columns = [key for key in titles if key in asked and (ar or key not in (*AR_COLUMNS, sgmri.AVERAGE))]
     headers = ["Model", "Protocol", *(titles[key] for key in columns), "Coverage %"]
     rows = list(_rows(found, columns))
     level = "95 %"

@@ -116,8 +116,8 @@ def _grounding(job: ScoreJob, paths: Paths) -> Iterator[list[Row]]:
 
 # --- AR and its cheap parts -----------------------------------------------------------------------------------------
 
-BLEU_ENGINE = "nltk-method1/lower-whitespace"
-ROUGE_ENGINE = "rouge-score/stemmer"
+BLEU_ENGINE = "nltk-method1-lower-whitespace"
+ROUGE_ENGINE = "rouge-score-stemmer"
 
 
 def _bleu(job: ScoreJob, paths: Paths) -> Iterator[list[Row]]:
