@@ -225,4 +225,4 @@ def make() -> Any:
     """The builders: ``make.job(**changes)``, ``make.tree(root, job, ...)``."""
     from types import SimpleNamespace
 
-    return SimpleNamespace(job=make_job, tree=make_tree, schemas=SCHEMAS)
+    return SimpleNamespace(job=make_job, tree=make_tree, samples=make_samples, schemas=SCHEMAS)

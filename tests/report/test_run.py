@@ -38,7 +38,7 @@ def test_the_order_of_rows_and_the_folder_change_no_byte(reported: Tree, tmp_pat
             style.save(drawing(source), tmp_path / layout.figure(f"{kind}-{source.benchmark}", "x").with_suffix(""))
     run.site(job, tmp_path)
     written = [path.relative_to(tmp_path) for path in (tmp_path / "results/report").rglob("*") if path.is_file()]
-    assert len(written) == len(run.table_outputs(job)) + 12 + 1
+    assert len(written) == len(run.table_outputs(job)) + 2 * len(run.FIGURES) + 1
     assert [str(p) for p in written if (tmp_path / p).read_bytes() != (root / p).read_bytes()] == []
 
 

@@ -72,6 +72,7 @@ class ReportModel(Settings):
     title: str
     backend: str
     baseline: str | None = None  # which baseline, where it is one: the oracle is not ranked, the blind ones are bars
+    prompt: str | None = None  # of a language model
 
 
 class ReportJob(Settings):
@@ -83,6 +84,9 @@ class ReportJob(Settings):
     protocol: str
     judge: str
     judge_is_proxy: bool
+    judge_model: str | None = None  # the language model behind it, where it is one
+    frames: str | None = None  # of the released benchmarks: which frames their models see
+    split: str | None = None  # of the released benchmarks
     bertscore_encoder: str
     bertscore_rescale: bool
     report: ReportSettings
@@ -162,16 +166,27 @@ def report_job(params: Params) -> ReportJob:
     suite = params.active
     models = [params.model(name) for name in suite.models]
     judge = suite.judge_of(params.score.protocol)
+    declared = params.judges[judge]
+    released = any(sgmri.benchmark(name).source == "released" for name in suite.benchmarks)
     return ReportJob(
         suite=params.suite,
         benchmarks=suite.benchmarks,
         models=[
-            ReportModel(name=m.name, title=m.title or m.name, backend=m.backend, baseline=getattr(m, "baseline", None))
+            ReportModel(
+                name=m.name,
+                title=m.title or m.name,
+                backend=m.backend,
+                baseline=getattr(m, "baseline", None),
+                prompt=getattr(m, "prompt", None),
+            )
             for m in models
         ],
         protocol=params.score.protocol,
         judge=judge,
-        judge_is_proxy=params.judges[judge].kind == "proxy",
+        judge_is_proxy=declared.kind == "proxy",
+        judge_model=declared.endpoint.model if isinstance(declared, LlmJudge) else None,
+        frames=params.data.sgmri.frames.value if released else None,
+        split=params.data.sgmri.split if released else None,
         bertscore_encoder=suite.bertscore.encoder,
         bertscore_rescale=suite.bertscore.rescale,
         report=params.report,

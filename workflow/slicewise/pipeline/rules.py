@@ -62,6 +62,7 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
                 "grids",
                 "metrics",
                 "render",
+                "reproduce",
                 "tables",
             )
         ),

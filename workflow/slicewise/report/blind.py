@@ -140,10 +140,11 @@ def _row(
     paired = pair(asked[asked["model"] == model.name], asked[asked["model"] == baseline], volumes, members)
     if paired is None:
         return row
-    return {**row, **_test(paired, job), "n": paired.n, "clusters": paired.parts.size}
+    return {**row, **contrast(paired, job), "n": paired.n, "clusters": paired.parts.size}
 
 
-def _test(paired: Paired, job: ReportJob) -> dict[str, float | None]:
+def contrast(paired: Paired, job: ReportJob) -> dict[str, float | None]:
+    """Difference, CR1 t interval, d_z, detectable effect and sign-flip p of a paired comparison."""
     difference = float(paired.parts.sum())
     se = st.cr1_from_influence(paired.pulls, paired.parts.size)
     ends = st.t_interval(difference, se, paired.effective, job.report.confidence)

@@ -147,7 +147,7 @@ def outcomes(source: Source) -> Any:
 
 def drawings() -> dict[str, Drawing]:
     """Kind of figure -> the function that draws it."""
-    from slicewise.report import examples, figures_grounding
+    from slicewise.report import examples, figures_grounding, figures_reproduce
 
     return {
         "scores": scores,
@@ -156,6 +156,7 @@ def drawings() -> dict[str, Drawing]:
         "offsets": figures_grounding.offsets,
         "outcomes": outcomes,
         "examples": examples.examples,
+        "reproduce": figures_reproduce.drawing,
     }
 
 

@@ -172,3 +172,24 @@ def grounding(rows: Records, benchmark: str, job: ReportJob) -> Grid:
         "n",
     )  # fmt: skip
     return Grid(f"{benchmark}: grounding diagnostics", headers, made)
+
+
+def reproduce(rows: Records, benchmark: str) -> Grid:
+    """Every published cell beside ours."""
+    columns = collect.column_titles(benchmark)
+    made = tuple(
+        (
+            row["published_model"],
+            columns[row["column"]],
+            row["model"] or MISSING,
+            row["verdict"] + ", to the digit" * row["to_the_digit"],
+            number(row["published"]),
+            number(row["ours"]),
+            MISSING if row["low"] is None else f"[{row['low']:.1f}, {row['high']:.1f}]",
+            MISSING if row["n"] is None else str(row["n"]),
+        )
+        for row in rows
+        if row["benchmark"] == benchmark
+    )
+    headers = ("Published row", "Column", "Our model", "Verdict", "Published", "Ours", "Interval", "n")
+    return Grid(f"{benchmark}: is the published table reproduced?", headers, made, 4)

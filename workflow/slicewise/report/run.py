@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 PLAIN = ("parquet", "csv", "md")
 BREAKDOWNS = ("domain", "task", "label", "question-type", "modality")
-DIAGNOSTICS = ("blind", "detection", "counting", "grounding")
-FIGURES = ("scores", "boxes", "outcomes", "iou", "offsets", "examples")
+DIAGNOSTICS = ("blind", "detection", "counting", "grounding", "reproduce")
+FIGURES = ("scores", "boxes", "outcomes", "iou", "offsets", "examples", "reproduce")
 PAGE = layout.stage("report") / "index.html"
 
 
@@ -100,6 +100,7 @@ def tables(job: ReportJob, root: Path) -> None:
         text = grids.page(title, (), [g for g in made if g.rows])
         artifacts.write_text(root / layout.table(name, "md"), text)
     _blind(job, root, items, cells)
+    _reproduce(job, root, cells)
     for name in BREAKDOWNS:
         _breakdown(job, root, items, name)
     metrics.write(root, cells, grounding)
@@ -127,6 +128,16 @@ def _blind(job: ReportJob, root: Path, items: pd.DataFrame, cells: pd.DataFrame)
     made = [grids.blind(table, benchmark, job) for benchmark in job.benchmarks]
     text = grids.page("Better than blind?", notes, [g for g in made if g.rows])
     artifacts.write_text(root / layout.table("blind", "md"), text)
+
+
+def _reproduce(job: ReportJob, root: Path, cells: pd.DataFrame) -> None:
+    from slicewise.report import grids, reproduce
+
+    rows = reproduce.reproduce(cells, job)
+    _write(root, "reproduce", rows, reproduce.CELLS)
+    said = [line for benchmark in job.benchmarks for line in reproduce.sentences(rows, benchmark)]
+    text = grids.page("Published tables", said, [grids.reproduce(rows, benchmark) for benchmark in job.benchmarks])
+    artifacts.write_text(root / layout.table("reproduce", "md"), text)
 
 
 def _breakdown(job: ReportJob, root: Path, items: pd.DataFrame, name: str) -> None:

@@ -15,7 +15,7 @@ import slicewise
 from slicewise import artifacts, layout
 from slicewise.benchmarks import sgmri
 from slicewise.jobs import ReportJob
-from slicewise.report import blind, collect, grids, provenance
+from slicewise.report import blind, collect, grids, provenance, reproduce
 from slicewise.report import tables as layouts
 from slicewise.report.grids import Grid
 from slicewise.report.run import BREAKDOWNS, DIAGNOSTICS, FIGURES
@@ -28,6 +28,7 @@ CAPTIONS = {
     "outcomes": "Outcomes per model. Failures of the model count 0; hatched ones are failures of the machinery and "
     "count in no mean.",
     "examples": "Example frames with gold and predicted boxes.",
+    "reproduce": "Published scores against ours, with the identity line. Hollow: not comparable.",
 }
 WIDE = ("scores", "iou", "offsets", "examples")  # over the whole width of the page; the others stand side by side
 
@@ -68,6 +69,8 @@ def sections(job: ReportJob, root: Path) -> list[Section]:
     """The page's sections, one per benchmark, from the tables that were written before."""
     cells, against_blind, domains = _read(root, "cells"), _read(root, "blind"), _read(root, "breakdown-domain")
     detection, counting, grounding = (_rows(root, name) for name in ("detection", "counting", "grounding"))
+    published = _rows(root, "reproduce")
+    shared = [row for row in published if row["model"] is not None]
     sentences = blind.lines(against_blind, job)
     made = []
     for benchmark in job.benchmarks:
@@ -77,6 +80,7 @@ def sections(job: ReportJob, root: Path) -> list[Section]:
             grids.detection(detection, benchmark, job),
             grids.counting(counting, benchmark, job),
             grids.grounding(grounding, benchmark, job),
+            grids.reproduce(shared, benchmark),
             *(grids.breakdown(domains, "domain", benchmark, column, job) for column in collect.columns(benchmark)[:-1]),
         ]
         made.append(
@@ -84,7 +88,7 @@ def sections(job: ReportJob, root: Path) -> list[Section]:
                 benchmark=benchmark,
                 summary=_summary(root, benchmark),
                 table=layouts.build(benchmark, cells, job),
-                sentences=sentences[benchmark],
+                sentences=[*sentences[benchmark], *reproduce.sentences(published, benchmark)],
                 grids=[grid for grid in shown if grid.rows],
                 figures=[_figure(benchmark, kind) for kind in FIGURES],
             )
