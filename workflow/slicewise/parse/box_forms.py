@@ -74,6 +74,14 @@ class Scan:
         self.flags[name] = None
 
 
+def add(out: Scan, start: int, end: int, numbers: tuple[float, ...] | None, form: Form) -> Candidate:
+    """Note a candidate and claim its span."""
+    made = Candidate(start, end, numbers, form)
+    out.candidates.append(made)
+    out.claimed.append((start, end))
+    return made
+
+
 def in_declared_order(numbers: Sequence[float], form: Form, convention: Convention) -> tuple[float, ...]:
     """The numbers as a model that follows its declaration would have written them, in the same unit."""
     if form is Form.DECLARED or len(numbers) != 4:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from slicewise.parse import frames
+from slicewise.parse import box_tables, frames
 from slicewise.parse.box_forms import (
     NUMBER,
     ROLES,
@@ -17,6 +17,7 @@ from slicewise.parse.box_forms import (
     Candidate,
     Form,
     Scan,
+    add,
     blanked,
     from_fields,
     from_pairs,
@@ -26,7 +27,10 @@ from slicewise.parse.box_forms import (
 )
 
 _NUM = NUMBER + UNIT
-_LIST = re.compile(rf"[\[({{]\s{{0,5}}(?P<body>{_NUM}(?:{SEPARATOR}{_NUM}){{0,40}})\s{{0,5}}(?P<open>[\])}}]|\Z)")
+_QUOTED = rf"[\"']?{_NUM}[\"']?"
+_LIST = re.compile(
+    rf"[\[({{]\s{{0,5}}(?P<body>{_QUOTED}(?:{SEPARATOR}{_QUOTED}){{0,40}})\s{{0,5}}(?P<open>\\?[\])}}]|\Z)"
+)
 _POINT_GAP = re.compile(r"\s{0,5}(?:,|;|:|-{1,2}>?|–|—|→|/|x)?\s{0,5}(?:to|and|through|until)?\s{0,5}\Z", re.IGNORECASE)
 _ROLE = re.compile(
     r"(?P<low>(?:top|upper)[\s-]?left|(?:left|top)[\s-](?:top|left)|\btl\b|\bstart(?:ing)?\b|\bmin(?:imum)?\b)"
@@ -36,6 +40,9 @@ _ROLE = re.compile(
     r"|(?P<centre>cent(?:er|re)(?:d|ed)?|midpoint|centroid)"
     r"|(?P<size>\bsize|dimensions?|extent|width[\s,and&/]{1,8}height)",
     re.IGNORECASE,
+)
+_POINT_TEMPLATE = re.compile(
+    r"[(\[]\s?x_?(?P<n>0|1|2|min|max)\s?,\s?y_?(?:0|1|2|min|max)\s?[)\]]\s{0,3}(?:=|:|is|at)?\s{0,3}\Z", re.IGNORECASE
 )
 _UNIT_AFTER = re.compile(
     r"\s?(?:HU|mm|cm|ms|msec|years?|patients|Hz|T\b|kVp|mAs|%|mg|ml|s\b|seconds?)(?![a-z])", re.IGNORECASE
@@ -97,34 +104,16 @@ _CUE = re.compile(
     rf"(?P<body>{_NUM}(?:{SEPARATOR}{_NUM}){{3,8}})(?=\s*(?:\n|\Z|[;)\].]|,?\s*[A-Za-z\"'“]))",
     re.IGNORECASE,
 )
+_TWO_PAIRS = re.compile(
+    rf"\b(?:bbx|bbox|box|coordinates?|coords"
+    rf"|roi)\b[^\d\[\](){{}}\n]{{0,20}}?(?P<body>{NUMBER}\s?,\s?{NUMBER}\s{{0,3}}(?:-|–|to"
+    rf"|→)\s{{1,3}}{NUMBER}\s?,\s?{NUMBER})(?![,\d])",
+    re.IGNORECASE,
+)
 _LINE = re.compile(
     rf"(?:\A|\n|:)[ \t*\-•]{{0,6}}(?P<body>{_NUM}(?:[ \t]{{0,5}}[,;][ \t]{{0,5}}{_NUM}"
     rf"|[ \t]{{1,5}}{_NUM}){{3}})[ \t]{{0,5}}[;.]?[ \t]{{0,5}}(?=\n|\Z)"
 )
-_ROW = re.compile(r"(?:\A|(?<=\n))[ \t]*\|?(?P<cells>[^\n|]{0,200}(?:\|[^\n|]{0,200}){1,12})\|?[ \t]*(?=\n|\Z)")
-_CSV_HEAD = re.compile(
-    r"(?:\A|(?<=\n))[ \t]*(?P<cells>[A-Za-z_][\w ]{0,20}(?:,[ \t]?[A-Za-z_][\w ]{0,20}){3,8})[ \t]*\n"
-)
-_FRAME_COLUMNS = frozenset(
-    ["frame", "frames", "slice", "slices", "image", "frameid", "sliceid", "framenumber", "slicenumber", "no", "z"]
-)
-_BOX_COLUMNS = frozenset(
-    [
-        "bbox",
-        "box",
-        "boundingbox",
-        "bbx",
-        "coordinates",
-        "coords",
-        "boxes",
-        "bbox2d",
-        "location",
-        "xyxy",
-        "xywh",
-        "boundingboxcoordinates",
-    ]
-)
-_LABEL_COLUMNS = ("label", "finding", "name", "class", "abnormality", "description", "object", "type")
 
 
 @dataclass(slots=True)
@@ -143,7 +132,7 @@ def scan(text: str, shown: frames.Shown) -> Scan:
             out.flag("template_echo")
         return out
     if "|" in text or "," in text:
-        _tables(text, shown, out)
+        box_tables.scan(text, shown, out)
     text = blanked(text, out.claimed)
     _brackets(text, out)
     rest = blanked(text, out.claimed)
@@ -160,13 +149,6 @@ def _template(text: str) -> bool:
     return any("x" in match["names"].lower() and "y" in match["names"].lower() for match in _TEMPLATE.finditer(text))
 
 
-def _add(out: Scan, start: int, end: int, numbers: tuple[float, ...] | None, form: Form) -> Candidate:
-    made = Candidate(start, end, numbers, form)
-    out.candidates.append(made)
-    out.claimed.append((start, end))
-    return made
-
-
 # --- brackets and points ---------------------------------------------------------------------------------------------
 
 
@@ -176,7 +158,7 @@ def _brackets(text: str, out: Scan) -> None:
         if not match["open"]:
             out.flag("truncated")
             if text[match.start()] == "[" and numbers_in(match["body"]):
-                _add(out, *match.span(), None, Form.DECLARED)
+                add(out, *match.span(), None, Form.DECLARED)
             continue
         values = numbers_in(match["body"])
         if len(values) == 2:
@@ -191,7 +173,7 @@ def _quads(text: str, match: re.Match[str], out: Scan) -> None:
         return
     form = _form_before(text, match.start())
     for numbers, found in groups(match["body"]):
-        _add(out, *match.span(), numbers, form if found is Form.DECLARED else found)
+        add(out, *match.span(), numbers, form if found is Form.DECLARED else found)
 
 
 def _measured(text: str, start: int, end: int) -> bool:
@@ -223,6 +205,9 @@ def _form_before(text: str, start: int) -> Form:
 
 def _role(text: str, start: int) -> str | None:
     before = text[max(0, start - 40) : start]
+    template = _POINT_TEMPLATE.search(before)
+    if template:
+        return "low" if template["n"] in ("0", "1", "min") else "high"
     cut = max(before.rfind(")"), before.rfind("]"), before.rfind("\n"))
     roles = [match.lastgroup for match in _ROLE.finditer(before, cut + 1)]
     return roles[-1] if roles else None
@@ -242,17 +227,17 @@ def _pair(text: str, points: list[_Point], i: int, out: Scan) -> int:
     if after is not None and after.start - here.end <= 60 and after.role != "centre":
         roles = {here.role: here.values, after.role: after.values}
         if "low" in roles and "high" in roles:
-            _add(out, here.start, after.end, (*roles["low"], *roles["high"]), Form.POINTS)
+            add(out, here.start, after.end, (*roles["low"], *roles["high"]), Form.POINTS)
             return 2
         if "low_right" in roles and "high_left" in roles:
             right, left = roles["low_right"], roles["high_left"]
-            _add(out, here.start, after.end, (left[0], right[1], right[0], left[1]), Form.POINTS)
+            add(out, here.start, after.end, (left[0], right[1], right[0], left[1]), Form.POINTS)
             return 2
         if here.role == "centre" and after.role == "size":
-            _add(out, here.start, after.end, (*here.values, *after.values), Form.CENTRE_SIZE)
+            add(out, here.start, after.end, (*here.values, *after.values), Form.CENTRE_SIZE)
             return 2
         if here.role == "low" and after.role == "size":
-            _add(out, here.start, after.end, (*here.values, *after.values), Form.CORNER_SIZE)
+            add(out, here.start, after.end, (*here.values, *after.values), Form.CORNER_SIZE)
             return 2
         if here.role != "centre" and _POINT_GAP.match(text[here.end : after.start]):
             return _run(text, points, i, out)
@@ -273,9 +258,9 @@ def _run(text: str, points: list[_Point], i: int, out: Scan) -> int:
     if end - i == 3:
         four = from_pairs([p.values for p in points[i : end + 1]])
         if len(four) == 1 and four[0][0] is not None:
-            _add(out, points[i].start, points[end].end, four[0][0], Form.POINTS)
+            add(out, points[i].start, points[end].end, four[0][0], Form.POINTS)
             return 4
-    _add(out, points[i].start, points[i + 1].end, (*points[i].values, *points[i + 1].values), Form.POINTS)
+    add(out, points[i].start, points[i + 1].end, (*points[i].values, *points[i + 1].values), Form.POINTS)
     return 2
 
 
@@ -305,7 +290,7 @@ def _named(text: str, out: Scan) -> None:
         a, b, c, d, e, f, g, h = (match[i] for i in _AXIS_GROUPS)
         x0, x1, y0, y1 = (a, b, c, d) if a else (g, h, e, f)
         if a or g:
-            _add(out, *match.span(), (float(x0), float(y0), float(x1), float(y1)), Form.CORNERS)
+            add(out, *match.span(), (float(x0), float(y0), float(x1), float(y1)), Form.CORNERS)
     run: list[re.Match[str]] = []
     text = blanked(text, out.claimed)
     for match in _FIELD.finditer(text):
@@ -314,7 +299,7 @@ def _named(text: str, out: Scan) -> None:
         run.append(match)
         box = from_fields({m["name"]: float(m["value"]) for m in run}) if len(run) >= 4 else None
         if box is not None:
-            _add(out, run[0].start(), run[-1].end(), *box)
+            add(out, run[0].start(), run[-1].end(), *box)
             run = []
 
 
@@ -325,62 +310,9 @@ def _bare(text: str, out: Scan) -> None:
     for match in _CUE.finditer(text):
         values = numbers_in(match["body"])
         form = {"xyxy": Form.CORNERS, "xywh": Form.ANCHOR_SIZE}.get(match["cue"].lower(), Form.DECLARED)
-        _add(out, match.start("body"), match.end("body"), values if len(values) == 4 else None, form)
+        add(out, match.start("body"), match.end("body"), values if len(values) == 4 else None, form)
+    for match in _TWO_PAIRS.finditer(blanked(text, out.claimed)):
+        add(out, match.start("body"), match.end("body"), numbers_in(match["body"]), Form.POINTS)
     text = blanked(text, out.claimed)
     for match in _LINE.finditer(text):
-        _add(out, match.start("body"), match.end("body"), numbers_in(match["body"]), Form.DECLARED)
-
-
-# --- tables ----------------------------------------------------------------------------------------------------------
-
-
-def _tables(text: str, shown: frames.Shown, out: Scan) -> None:
-    head: list[str] | None = None
-    last = -1
-    for match in _ROW.finditer(text) if "|" in text else ():
-        cells = [cell.strip(" *`\t") for cell in match["cells"].split("|")]
-        if head is not None and match.start() - last <= 2 and len(cells) == len(head):
-            if not all(set(cell) <= set("-: ") for cell in cells):
-                _row(dict(zip(head, cells, strict=True)), match, shown, out)
-        else:
-            head = _header(cells)
-        last = match.end()
-    for match in _CSV_HEAD.finditer(text):
-        head = _header([cell.strip() for cell in match["cells"].split(",")])
-        at = match.end()
-        while head is not None and (row := re.compile(r"[^\n]{1,200}(?=\n|\Z)").match(text, at)):
-            cells = [cell.strip() for cell in row[0].split(",")]
-            if len(cells) != len(head):
-                break
-            _row(dict(zip(head, cells, strict=True)), row, shown, out)
-            at = row.end() + 1
-
-
-def _header(cells: list[str]) -> list[str] | None:
-    names = [re.sub(r"\(.*?\)", "", cell) for cell in cells]
-    known = [plain(name) for name in names]
-    roles = {ROLES.get(name) for name in known} - {None}
-    if len(roles) >= 4 or any(name in _BOX_COLUMNS for name in known):
-        return [name if name else f"column {i}" for i, name in enumerate(names)]
-    return None
-
-
-def _row(fields: dict[str, str], match: re.Match[str], shown: frames.Shown, out: Scan) -> None:
-    named = {plain(name): value for name, value in fields.items()}
-    boxes: list[tuple[tuple[float, ...] | None, Form]] = []
-    direct = from_fields(fields)
-    if direct is not None:
-        boxes = [direct]
-    else:
-        cell = next((named[key] for key in named if key in _BOX_COLUMNS), "")
-        form = {"xyxy": Form.CORNERS, "xywh": Form.ANCHOR_SIZE}
-        key = next((key for key in named if key in _BOX_COLUMNS), "")
-        if any(c.isdigit() for c in cell):
-            boxes = [
-                (n, form.get(key, f) if f is Form.DECLARED else f) for n, f in groups(re.sub(r"</?\w{2,12}>", "", cell))
-            ]
-    at = next((frames.of_field(named[key], shown) for key in named if key in _FRAME_COLUMNS), None)
-    label = next((named[key] for key in _LABEL_COLUMNS if key in named), None)
-    for numbers, form_found in boxes:
-        made = _add(out, *match.span(), numbers, form_found)
-        made.frames, made.label, made.rung = at, label or None, "table"
+        add(out, match.start("body"), match.end("body"), numbers_in(match["body"]), Form.DECLARED)

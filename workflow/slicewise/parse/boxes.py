@@ -44,7 +44,8 @@ _NONE = re.compile(
 )
 _NO_BOX = re.compile(
     r"\b(?:no (?:bounding )?(?:box(?:es)?|findings? to locali[sz]e|abnormalit(?:y|ies)|lesions?|focal lesions?)"
-    r"|(?:nothing|none) to (?:locali[sz]e|annotate|mark)|there (?:is|are) no\b[^.\n]{0,60}(?:visible|seen"
+    r"|(?:nothing|none) to (?:locali[sz]e|annotate|mark)|(?:cannot|can't|do not|don't) (?:see|locate"
+    r"|identify|find|detect) any|there (?:is|are) no\b[^.\n]{0,60}(?:visible|seen"
     r"|present|identified|detected|to locali[sz]e)"
     r"|(?:scan|study|image|slice|volume|knee|brain) (?:is|appears|looks) (?:entirely |completely )?normal)\b",
     re.IGNORECASE,

@@ -76,7 +76,8 @@ class LetterReader:
         kept: dict[str, None] = {}
         rejected: set[str] = set()
         for mention in letters.mentions(text, self.allowed):
-            if mention.rejected:
+            said = text[mention.end : mention.end + 200].lstrip(" ).:,-")
+            if mention.rejected or letters.rejects_own_text(said, self.options.get(mention.letter, "")):
                 rejected.add(mention.letter)
             elif (
                 not mention.tentative

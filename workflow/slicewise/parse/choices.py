@@ -28,7 +28,8 @@ _POSTFIX = re.compile(
     r"(?:(?:clearly|definitely|therefore|thus|likely|probably|also"
     r"|indeed)\s)?(?:the\s)?(?:only\s)?(?:correct|right|best|true|accurate|most\s(?:likely|appropriate"
     r"|consistent|accurate|probable|suitable|correct)"
-    r"|answer|my (?:answer|choice)|one)\b"
+    r"|more\s(?:likely|consistent|accurate|probable|compatible|suitable|plausible)|better|answer"
+    r"|my (?:answer|choice)|one)\b"
     r"|\b(?P<fit>[A-Z])\s(?:fits best|best fits|matches best|best matches|best describes|remains|is left|it is)\b",
 )
 
@@ -151,6 +152,8 @@ class _One(LetterReader):
             self.flag("multiple_candidates")
             return None
         said = rest.lstrip(" )].:;,=-–—\t").split("\n")[0]
+        if letters.rejects_own_text(said, self.options.get(letter, "")):
+            return None
         other = letters.same_text(said.rstrip("."), self.options) if said else None
         if other is not None and other != letter and letters.bare(self.options.get(letter, "")) != letters.bare(said):
             self.flag("letter_text_conflict")

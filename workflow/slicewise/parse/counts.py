@@ -183,6 +183,7 @@ class _Counter:
             (self.ascending, "enumeration"),
             (self.total, "total"),
             (self.ranged, "range"),
+            (self.leading, "leading"),
             (self.stated, "statement"),
             (self.none, "none"),
             (self.foreign, "foreign"),
@@ -286,6 +287,13 @@ class _Counter:
         run = _ASCENDING.search(clear)
         numbers = [int(n) for n in re.findall(r"\d+", run[0])] if run else []
         return numbers[-1] if numbers and numbers == list(range(1, len(numbers) + 1)) else None
+
+    def leading(self, clear: str) -> int | None:
+        """Read "10 findings (5 lesions in 2 places)": a number at the head whose parts follow."""
+        match = re.compile(rf"\W*({_N})(?=\s[a-z])", re.I).match(clear)
+        if match is None or not _ITEMISED.match(clear, match.end()):
+            return None
+        return self.take(clear, *match.span(1))
 
     def ranged(self, clear: str) -> int | None:
         for match in _RANGE.finditer(clear):

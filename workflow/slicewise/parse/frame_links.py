@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 
 from slicewise.parse.box_forms import Candidate, merged
-from slicewise.parse.frames import JOINS, SPANS, Reference, Shown, find, merge
+from slicewise.parse.frames import JOINS, SPANS, Named, Reference, Shown, find, merge, of_numbers
 
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|\Z)(?<!\bvs\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bapprox\.)")
 _POSTFIX = re.compile(
@@ -36,7 +36,7 @@ def link(text: str, candidates: list[Candidate], shown: Shown, claimed: list[tup
     references = _outside([r for r in find(text, shown)], merged(claimed))
     if not references:
         return
-    _Linker(text, open_ones, _joined(text, references, open_ones)).run()
+    _Linker(text, open_ones, _joined(text, references, open_ones), shown).run()
 
 
 def _outside(references: list[Reference], spans: list[tuple[int, int]]) -> list[Reference]:
@@ -66,10 +66,20 @@ def _joined(text: str, references: list[Reference], boxes: list[Candidate]) -> l
     return out
 
 
+# "slices 3 (box [..]), 4 (box [..])": a bare number between two boxes goes on with the reference before it.
+_NEXT_NUMBER = re.compile(
+    r"[\s)\]>}*_]{0,4}(?:,|;|and|,\s?and|&|\n[-*•\s]{0,6})\s{0,3}(?P<n>\d{1,4})\s{0,3}(?:[:(=–—-]|at\b"
+    r"|box\b)\s{0,3}(?:(?:box|bbox|at|bounding box)\b\s{0,3}[:=]?\s{0,3})?[(\[]?\s{0,2}\Z",
+    re.IGNORECASE,
+)
+
+
 class _Linker:
     """One pass over boxes and references in the order of the text."""
 
-    def __init__(self, text: str, boxes: list[Candidate], references: list[Reference]) -> None:
+    def __init__(self, text: str, boxes: list[Candidate], references: list[Reference], shown: Shown) -> None:
+        self.shown = shown
+        self.group: list[Candidate] = []  # boxes of the governing reference
         self.text, self.boxes, self.references = text, boxes, references
         self.governing: Reference | None = None
         self.heading = False
@@ -87,6 +97,16 @@ class _Linker:
             self.box(box)
         for reference in pending[i:]:
             self.reference(reference)
+        self.share()
+
+    def share(self) -> None:
+        """One frame per box, in order, where the text says "respectively"."""
+        if self.governing is None or not 1 < len(self.group) == len(self.governing.named.positions):
+            return
+        around = self.text[self.governing.end : self.group[-1].end + 40]
+        if "respectively" in around.lower():
+            for box, position in zip(self.group, self.governing.named.positions, strict=True):
+                box.frames = Named((position,))
 
     def reference(self, reference: Reference) -> None:
         if self.free and not reference.other and self.is_postfix(reference):
@@ -96,6 +116,8 @@ class _Linker:
             self.governing, self.at = None, reference.end
             return
         self.free = []
+        self.share()
+        self.group = []
         self.governing, self.used, self.at = reference, False, reference.end
         line_start = self.text.rfind("\n", 0, reference.start) + 1
         opens_line = not _LETTERS.search(self.text[line_start : reference.start])
@@ -110,7 +132,11 @@ class _Linker:
 
     def box(self, box: Candidate) -> None:
         gap = self.text[self.at : box.start] if box.start > self.at else ""
-        if self.governing is not None and self.reaches(gap):
+        number = _NEXT_NUMBER.match(gap) if self.used and self.governing is not None else None
+        if number is not None:
+            box.frames = of_numbers(number["n"], self.shown)
+        elif self.governing is not None and self.reaches(gap):
+            self.group.append(box)
             box.frames = None if self.governing.other else self.governing.named
             self.used = True
             self.free = []

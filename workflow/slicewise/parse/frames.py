@@ -21,7 +21,7 @@ _N = r"\d{1,12}(?!\d)(?![%°]|\.\d|\s?(?:mm|cm|px|ms|hu|pixels?|years?)\b)(?!(?-
 _RANGE_WORD = r"(?:-{1,2}|–|—|~|\.\.\.?|…|to|through|thru|until|till|bis|à|至|到|and up to|up to|→)"
 _PREFIX = r"(?:key[\s-]?)?"
 _SUFFIX = r"(?:[\s_-]{0,3}(?:numbers?|nos?\b\.?|nr\b\.?|n°|index(?:es)?|indices|idx|ids?|#)){0,2}"
-_SEP = r"(?:[\s_#:=*.\-\"'‘’“”]{0,5})"
+_SEP = r"(?:[\s_#:=*.>\-\"'‘’“”]{0,5}|\s(?:is|was)\s(?:number\s)?)"
 _ITEM = rf"(?:#\s?)?{_N}(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?:the\s)?{_N})?"
 _MORE = (
     rf"(?:\s{{0,3}}(?:,\s{{0,3}}(?:and|or|&)?|and|or|&|\+|/|、|和|und|et|y"
@@ -39,7 +39,9 @@ _WHICH = (
 _REFERENCE = re.compile(
     rf"(?<![^\W\d_])(?:from\s|between\s)?{_PREFIX}{NOUN}{_SUFFIX}{_SEP}(?P<list>{_ITEM}{_MORE}){_EXCEPT}"
     rf"|(?<![^\W_])(?:fr|sl|im|img)\.?\s?(?P<short>{_ITEM}{_MORE})(?=\s{{0,3}}[:)\]\-–—*])"
-    rf"|(?<![^\W_])(?-i:F)(?P<letter>{_N})(?=\s?:)"
+    rf"|(?<![^\W_])(?-i:[Ff])(?P<letter>{_N})(?=\s?:)"
+    rf"|(?<![^\W\d_]){_PREFIX}{NOUN}{_SUFFIX}\s?\(\s?(?P<paren>{_N})\s?\)"
+    rf"|(?<![^\W\d_])(?:frame|slice|image)\s{{1,3}}(?:number\s)?(?P<word>{NUMBER_WORD})(?![\w-])"
     rf"|(?<![^\W_])z(?:[\s-]?(?:index|slice|position|coordinate))?\s{{0,3}}(?:=|:|\bis\b)\s{{0,3}}(?P<z>{_ITEM}{_MORE})"
     rf"|第\s{{0,2}}(?P<han>{_ITEM}{_MORE})\s{{0,2}}(?:帧|层|張|张|幅|个?切片|片|号|枚|番目|コマ|スライス|slices?|frames?)"
     rf"|\b(?P<ord>{_WHICH})(?:\s{{0,3}}(?:(?:,\s?|and|&|to|through|-)\s{{0,3}})(?:the\s)?(?P<ord2>{_WHICH}))?"
@@ -141,6 +143,7 @@ def _written(match: re.Match[str]) -> str:
     return words[: tail.start()] if tail else words
 
 
+_WRITTEN = ("list", "short", "letter", "z", "han", "paren")
 _COUNTED = re.compile(
     r"\s{1,3}(?:on|in|at)\s(?:the\s)?(?:frame|slice|image)s?\b|\s{1,3}(?!(?:and|or|to|through|until|except"
     r"|excluding|but|of|out|is|are|was|were|in|on|at|with|has|have|as|there|we|for|both|respectively"
@@ -161,7 +164,10 @@ def _reference(match: re.Match[str], shown: Shown) -> Reference:
         return Reference(start, end, _ordinal(match, shown))
     words = _written(match)
     end = start + len(words)
-    written = match["list"] or match["short"] or match["letter"] or match["z"] or match["han"]
+    if match["word"]:
+        number = number_of(match["word"]) or 0
+        return Reference(start, end, of_runs([(number, number)], shown))
+    written = next(match[group] for group in _WRITTEN if match[group])
     if len(words) < len(match[0]):
         written = words[match.start("list") - start :]
     named = of_numbers(written, shown)

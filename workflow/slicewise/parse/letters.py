@@ -25,7 +25,7 @@ _FUNCTION = (
     r"describes|represents|corresponds|remains|can|cannot|can't|isn't|has|have|shows?|with the|over|than"
     r"|versus|vs|only|alone|also|here|if|so)"
 )
-_ARTICLE_NEXT = re.compile(rf"\s{{1,3}}(?!{_FUNCTION}\b)[a-z0-9(]", re.IGNORECASE)
+_ARTICLE_NEXT = re.compile(rf"\s{{1,3}}(?!{_FUNCTION}\b)[a-z0-9]", re.IGNORECASE)
 _PRONOUN_NEXT = re.compile(r"\s{1,3}[a-z']|['’]", re.IGNORECASE)
 _CLINICAL = re.compile(
     r"(?:\b(?:class|type|grade|stage|hepatitis|vitamin|group|category|segment|level|zone|views?|series|phase"
@@ -145,6 +145,12 @@ def rejected(text: str, start: int, end: int) -> bool:
         return True
     after = _LISTED_AFTER.match(text, end, min(len(text), end + 60))
     return _AFTER_NO.match(text, after.end() if after else end) is not None
+
+
+def rejects_own_text(said: str, option: str) -> bool:
+    """Whether a text is the option's own text followed by its rejection, as in "simple cyst is wrong because"."""
+    own = option.casefold().strip()
+    return bool(own) and said.casefold().startswith(own) and _AFTER_NO.match(said, len(own)) is not None
 
 
 # --- option texts ----------------------------------------------------------------------------------------------------

@@ -49,6 +49,9 @@ _PHRASE = re.compile(
     r"|\bcevap\s?:|\bsvar\s?:|\bantwoord\s?:|\bodpowiedź\s?:|الإجابة\s?(?:هي|:)",
     re.IGNORECASE,
 )
+_CHOSEN = frozenset(
+    {"correct", "right", "best", "final", "selected", "chosen", "applicable", "true", "answer", "answers", "my"}
+)
 _CHOOSE = re.compile(
     r"(?<!not )(?<!n't )(?<!cannot )\b(?:choose|chose|choosing|select(?:ed|ing)?|pick(?:ed)?"
     r"|go(?:ing)? (?:with|for)|went with|opt(?:ed)? for|settle[d]? (?:on|for)"
@@ -135,7 +138,7 @@ def find(text: str) -> list[Marker]:
             content = inside[-1][1] if inside else body
             marks.append(Marker(tag.start("body"), content, content, "tag"))
     clear = look_through(text)
-    heads = [(m.start(), m.end(), "phrase") for m in _PHRASE.finditer(clear)]
+    heads = [(m.start(), m.end(), "phrase") for m in _PHRASE.finditer(clear) if not _lists_options(m[0])]
     heads += [(m.start(), m.end(), "choose") for m in _CHOOSE.finditer(clear)]
     heads.sort()
     for i, (_, end, kind) in enumerate(heads):
@@ -143,6 +146,12 @@ def find(text: str) -> list[Marker]:
         marks.append(_phrase(clear, end, min(stop, end + 600), kind))
     marks.sort(key=lambda mark: mark.at)
     return marks
+
+
+def _lists_options(phrase: str) -> bool:
+    """Whether a phrase such as "the options are" lists what there is to choose from."""
+    words = set(re.findall(r"[a-z]+", phrase.lower()))
+    return bool(words & {"options", "choices"}) and not words & _CHOSEN
 
 
 def _phrase(clear: str, end: int, stop: int, kind: str) -> Marker:
