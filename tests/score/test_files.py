@@ -186,7 +186,8 @@ class TestPlainAnswers:
         assert scores["card"]["always-yes"]["detection"]["value"] == 1.0
         assert scores["card"]["answers"]["localization_v"]["value"] == 1.0
         markdown = (tmp_path / "out/table.md").read_text(encoding="utf-8")
-        assert "| mine.csv | card | 50.00 [" in markdown
+        assert "| mine.csv | card | 50.00‡ [" in markdown  # two of four were not answered
+        assert "‡ Incomplete" in markdown
         assert "AR was not computed" in markdown
         latex = (tmp_path / "out/table.tex").read_text(encoding="utf-8")
         assert latex.count("\\\\") == 11  # the head and two rows per model

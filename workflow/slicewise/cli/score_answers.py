@@ -19,6 +19,7 @@ from slicewise.cli import score_card, side_by_side
 from slicewise.geometry import Convention
 from slicewise.infer import run as infer_run
 from slicewise.params import BaselineModel, FileModel, Params
+from slicewise.report import collect
 from slicewise.score import rows, schemas
 
 ANSWERS = "answers"
@@ -47,11 +48,10 @@ def run(
     _reference(settings, benchmark, names, roots, ar=ar, threads=threads)
     for root in roots.values():
         _without_ar(root, benchmark, [] if ar else names)
-    found = {
-        protocol: side_by_side.cells(_report_job(settings, benchmark, models, protocol), root)
-        for protocol, root in roots.items()
-    }
-    table = side_by_side.table(benchmark, file.name, found, ar=ar)
+    reports = {protocol: _report_job(settings, benchmark, models, protocol) for protocol in roots}
+    found = {protocol: side_by_side.cells(reports[protocol], root) for protocol, root in roots.items()}
+    proxies = collect.stand_ins(reports["card"])
+    table = side_by_side.table(benchmark, file.name, found, ar=ar, proxies=proxies)
     artifacts.write_text(out / "table.md", table.markdown)
     artifacts.write_text(out / "table.tex", table.latex)
     artifacts.write_json(out / "summary.json", {"declared": declared.parts, "scores": side_by_side.summary(found)})
@@ -88,8 +88,8 @@ def _reference(
     for place in places:
         (roots["reference"] / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(roots["card"] / place, roots["reference"] / place)
-    for metric in ("answer", "grounding", *(("bertscore", "reasoning") if ar else ())):
-        job = jobs.score_job(settings, benchmark, metric).model_copy(update={"protocol": "reference"})
+    for metric in ("answer", "grounding", *(("bertscore", "judge", "reasoning") if ar else ())):
+        job = score_card.metric_job(settings, benchmark, metric, "reference")
         score_card.compute(job, list(names), roots["reference"], threads, {})
 
 

@@ -97,12 +97,13 @@ def score(
             root / layout.parsed(benchmark, model),
         )
     for metric in ("similarity", "answer", "grounding", *(AR_PARTS if ar else ()), *(("reasoning",) if ar else ())):
-        compute(card_job(settings, benchmark, metric), models, root, threads, declared.parts)
+        compute(metric_job(settings, benchmark, metric, "card"), models, root, threads, declared.parts)
 
 
-def card_job(settings: Params, benchmark: str, metric: str) -> jobs.ScoreJob:
-    """The settings of a metric, under protocol ``card`` whatever the run's protocol is."""
-    return jobs.score_job(settings, benchmark, metric).model_copy(update={"protocol": "card"})
+def metric_job(settings: Params, benchmark: str, metric: str, protocol: str) -> jobs.ScoreJob:
+    """The settings of a metric under a protocol, whatever the run's own protocol is."""
+    score = settings.score.model_copy(update={"protocol": protocol})
+    return jobs.score_job(settings.model_copy(update={"score": score}), benchmark, metric)
 
 
 def compute(job: jobs.ScoreJob, models: list[str], root: Path, threads: int, declared: dict[str, str]) -> None:

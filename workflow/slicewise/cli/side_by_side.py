@@ -13,7 +13,7 @@ from slicewise.benchmarks import sgmri
 from slicewise.jobs import ReportJob
 from slicewise.outcome import Outcome
 from slicewise.report import cells as report_cells
-from slicewise.report import collect, render
+from slicewise.report import collect, render, tables
 
 Cells = list[dict[str, Any]]
 AR_COLUMNS = ("localization_ar", "captioning")
@@ -34,7 +34,7 @@ def cells(job: ReportJob, root: Path) -> Cells:
     return [{**row, "title": titles[row["model"]]} for row in collect.records(found)]
 
 
-def table(benchmark: str, name: str, found: Mapping[str, Cells], *, ar: bool) -> Table:
+def table(benchmark: str, name: str, found: Mapping[str, Cells], *, ar: bool, proxies: Sequence[str]) -> Table:
     """Rows: the answers and the blind baselines under each protocol. Cells: score x 100 and its interval.
 
     Args:
@@ -42,6 +42,7 @@ def table(benchmark: str, name: str, found: Mapping[str, Cells], *, ar: bool) ->
         name: Name of the file, for the caption.
         found: Protocol to cells.
         ar: Whether AR was computed; without it its columns, and the average over all six, are left out.
+        proxies: Why the AR columns are stand-ins, one sentence each.
     """
     titles = collect.column_titles(benchmark)
     asked = {row["column"] for row in found["card"]}  # a small benchmark may ask nothing for a column
@@ -53,6 +54,7 @@ def table(benchmark: str, name: str, found: Mapping[str, Cells], *, ar: bool) ->
         f"Scores x 100 with {level} intervals from resampling whole volumes. card: readers that never guess; "
         "reference: the released scorer's behaviour. Coverage: share of items whose answer could be read.",
         *_outcomes(found["card"]),
+        *_marks(found, columns, proxies),
         *([] if ar else ["AR was not computed; add --ar."]),
     ]
     caption = f"{name} on {benchmark}"
@@ -68,10 +70,21 @@ def _rows(found: Mapping[str, Cells], columns: Sequence[str]) -> Iterator[list[s
             yield [title, protocol, *(_cell(mine[key]) for key in columns), _coverage([mine[key] for key in columns])]
 
 
+def _marks(found: Mapping[str, Cells], columns: Sequence[str], proxies: Sequence[str]) -> Iterator[str]:
+    """What the marks in the table mean, as far as they occur."""
+    shown = [row for rows in found.values() for row in rows if row["column"] in columns]
+    if any(row["proxy"] for row in shown):
+        yield f"{tables.PROXY} Proxy: {'; '.join(proxies)}. Not comparable with published numbers."
+    if any(row["incomplete"] for row in shown):
+        yield f"{tables.INCOMPLETE} Incomplete: the mean is over the items that were answered."
+
+
 def _cell(row: Mapping[str, Any]) -> str:
     if row["value"] is None or pd.isna(row["value"]):
-        return "–"
-    score = render.percent(row["value"])
+        return tables.MISSING
+    score = (
+        render.percent(row["value"]) + tables.PROXY * bool(row["proxy"]) + tables.INCOMPLETE * bool(row["incomplete"])
+    )
     if row["low"] is None or pd.isna(row["low"]):
         return score
     return f"{score} [{render.percent(row['low'], 1)}, {render.percent(row['high'], 1)}]"
