@@ -16,7 +16,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Each group may import from itself and from the groups before it.
 LAYERS = [
-    {"errors", "outcome", "geometry", "artifacts", "params", "settings", "endpoints", "judges", "layout"},
+    {"errors", "outcome", "geometry", "artifacts", "params", "settings", "endpoints", "judges", "models", "layout"},
     {"imaging", "llm", "benchmarks"},
     {"jobs"},
     {"parse"},

@@ -10,17 +10,38 @@ import typing
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from slicewise.endpoints import Endpoint, LlmSettings
+from slicewise.endpoints import LlmSettings
 from slicewise.errors import ManyErrors, UserError, did_you_mean
-from slicewise.geometry import Convention
 from slicewise.judges import Judge, LlmJudge, PanelJudge, ProxyJudge
+from slicewise.models import (
+    BASELINES,
+    AgentLimits,
+    AgentModel,
+    AnyModel,
+    BaselineModel,
+    FileModel,
+    Model,
+    ModelBase,
+    OpenAIModel,
+)
 from slicewise.settings import Name, Settings
 
+__all__ = [  # the settings of models have a module of their own
+    "BASELINES",
+    "AgentLimits",
+    "AgentModel",
+    "AnyModel",
+    "BaselineModel",
+    "FileModel",
+    "Model",
+    "ModelBase",
+    "OpenAIModel",
+]
 PARAMS_FILE = Path("params.yaml")
 
 
@@ -75,66 +96,6 @@ class DataSettings(Settings):
     open: OpenSettings = OpenSettings()
     demo: DemoSettings = DemoSettings()
 
-
-# --- infer ----------------------------------------------------------------------------------------------------------
-
-BASELINES = ("oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob")
-
-
-class ModelBase(Settings):
-    """What every model declares.
-
-    Attributes:
-        name: The model's name in folders and tables.
-        title: How tables print it; the name when absent.
-        bbox_convention: How the model writes boxes; declared per checkpoint, never inferred.
-        frame_base: The number that the model's text gives to the first frame shown.
-    """
-
-    name: Name
-    title: str | None = None
-    bbox_convention: Convention = Convention.ABS_XYWH_ORIGINAL
-    frame_base: Literal[0, 1] = 1
-
-
-class BaselineModel(ModelBase):
-    """A rule or a small classical method that answers in text like any model."""
-
-    backend: Literal["baseline"]
-    baseline: Literal["oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob"]
-    seed: int = 0
-
-
-class FileModel(ModelBase):
-    """Answers made elsewhere: CSV or JSONL of ``id, text``, or a released inference file.
-
-    ``path`` may hold ``{benchmark}``, which is replaced by the benchmark's id.
-    """
-
-    backend: Literal["file"]
-    path: str
-
-
-class OpenAIModel(ModelBase):
-    """A model behind an OpenAI-compatible endpoint.
-
-    Attributes:
-        endpoint: Where it is served, how it samples, what it costs.
-        prompt: ``minimal`` (the question and nothing else) or ``icl`` (role, contract and one worked example).
-        view: ``as_shown``; ``text_only`` sends no image (a blind control); ``shuffled_slices`` shows the slices of a
-            volume in a seeded random order under the usual numbering (a control for the use of slice order).
-        seed: Seed of the shuffled order.
-    """
-
-    backend: Literal["openai"]
-    endpoint: Endpoint
-    prompt: Literal["minimal", "icl"] = "minimal"
-    view: Literal["as_shown", "text_only", "shuffled_slices"] = "as_shown"
-    seed: int = 0
-
-
-AnyModel = BaselineModel | FileModel | OpenAIModel
-Model = Annotated[AnyModel, Field(discriminator="backend")]
 
 # --- parse ----------------------------------------------------------------------------------------------------------
 
@@ -258,6 +219,7 @@ class Params(Settings):
         for judge_name, judge in self.judges.items():
             self._judge_resolves(judge_name, judge)
         models = [m.name for m in self.models]
+        self._agents_wrap()
         for name, suite in self.suites.items():
             self._known(f"suites.{name}.judge", suite.judge, self.judges)
             self._suite_judges(name, suite)
@@ -268,6 +230,12 @@ class Params(Settings):
                 if len(set(values)) != len(values):
                     raise ValueError(f"suites.{name}.{where}: a name is listed twice in {values}")
         return self
+
+    def _agents_wrap(self) -> None:
+        served = [m.name for m in self.models if isinstance(m, OpenAIModel)]
+        for model in self.models:
+            if isinstance(model, AgentModel) and model.of is not None:
+                self._known(f"models: agent '{model.name}': of", model.of, served)
 
     def _judge_resolves(self, name: str, judge: ProxyJudge | LlmJudge | PanelJudge) -> None:
         if isinstance(judge, ProxyJudge):
