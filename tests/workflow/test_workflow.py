@@ -153,6 +153,15 @@ def test_a_missing_source_is_refused(make_project: Any) -> None:
     assert "data.fastmri_plus: 'nowhere/brain.csv' does not exist" in done.stderr
 
 
+def test_a_results_folder_that_cannot_be_written_is_refused(make_project: Any) -> None:
+    """Permissions do not bind root, who runs these tests in a container; a file in the folder's place binds all."""
+    project = make_project()
+    (project.root / "results").touch()
+    done = project.run("snakemake", "--cores", "1", check=False)
+    assert done.returncode == 2
+    assert "slicewise: error: results: cannot be written; expected a folder" in done.stderr
+
+
 # --- nothing to do --------------------------------------------------------------------------------------------------
 
 

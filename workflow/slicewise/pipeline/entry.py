@@ -37,6 +37,8 @@ def start(config: dict[str, Any], main_process: bool) -> Params:
     try:
         settings = params.validate(config)
         targets.check_sources(settings)
+        for folder in (layout.RESULTS, Path("data"), lock.SNAKEMAKE, Path("logs"), provenance.TIMINGS):
+            _check_writable(folder)
         _refuse_untraced(settings)
     except UserError as error:
         _refuse(error)
@@ -60,6 +62,15 @@ def finish(settings: Params) -> None:
         f"\ntables   {report / 'tables'}\nfigures  {report / 'figures'}\nreport   {report / 'index.html'}",
         file=sys.stderr,
     )
+
+
+def _check_writable(folder: Path) -> None:
+    """Snakemake would end in a traceback; the folder need not exist yet."""
+    place = folder if folder.exists() else Path()
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(
+            f"{folder}: cannot be written; expected a folder that you may write to: check its permissions and owner."
+        )
 
 
 def _refuse_untraced(settings: Params) -> None:
