@@ -296,7 +296,7 @@ def _named(text: str, out: Scan) -> None:
     for match in _FIELD.finditer(text):
         if run and not _FIELD_GAP.match(text[run[-1].end() : match.start()]):
             run = []
-        run.append(match)
+        run = [*run[-7:], match]
         box = from_fields({m["name"]: float(m["value"]) for m in run}) if len(run) >= 4 else None
         if box is not None:
             add(out, run[0].start(), run[-1].end(), *box)
