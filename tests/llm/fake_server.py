@@ -90,6 +90,7 @@ class FakeServer:
         app.router.add_get("/v1/batches/{id}", self.get_batch)
         app.router.add_get("/v1/batches", self.list_batches)
         app.router.add_get("/log", self.show_log)
+        app.router.add_get("/v1/models", self.models)
         return app
 
     def record(self, kind: str, name: str) -> None:
@@ -101,6 +102,10 @@ class FakeServer:
     async def show_log(self, _request: web.Request) -> web.Response:
         """How many requests arrived, by content."""
         return web.json_response({"requests": self.requests, "attempts": dict(self.attempts)})
+
+    async def models(self, _request: web.Request) -> web.Response:
+        """What a server lists when it is ready."""
+        return web.json_response({"object": "list", "data": [{"id": "test-model", "object": "model"}]})
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """One call, perhaps with a fault."""

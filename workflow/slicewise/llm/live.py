@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -135,9 +136,12 @@ class LiveBuyer:
 
     async def _once(self, connection: Any, request: Request, mode: SchemaMode) -> Reply:
         content = wire.body(request, self.endpoint, mode)
-        completion = await connection.chat.completions.create(**content, extra_body=self.endpoint.extra_body or None)
-        dumped = completion.model_dump(warnings=False) if hasattr(completion, "model_dump") else completion
-        return wire.reply(dumped, self.endpoint, mode if request.schema is not None else None)
+        # The raw response: servers add fields of their own, and building the SDK's models costs as much as the call.
+        raw = await connection.chat.completions.with_raw_response.create(
+            **content, extra_body=self.endpoint.extra_body or None
+        )
+        completion = json.loads(raw.http_response.content)
+        return wire.reply(completion, self.endpoint, mode if request.schema is not None else None)
 
     def _lower_schema_mode(self, refused: SchemaMode) -> bool:
         """Ask for less structure than ``refused`` from now on; False when nothing less is left.

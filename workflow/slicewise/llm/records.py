@@ -36,12 +36,17 @@ class Record:
 
     def line(self) -> str:
         """Canonical JSON of the record: one line of a shard without its digest."""
-        return canonical_json(dataclasses.asdict(self))
+        reply = {name: getattr(self.reply, name) for name in _REPLY_FIELDS}
+        return canonical_json({**{name: getattr(self, name) for name in _FIELDS}, "reply": reply})
 
     @property
     def rank(self) -> tuple[int, str, str]:
         """Lowest wins among records of one key."""
         return (-self.generation, self.created, digest_of(self.line()))
+
+
+_REPLY_FIELDS = tuple(field.name for field in dataclasses.fields(Reply))
+_FIELDS = tuple(field.name for field in dataclasses.fields(Record) if field.name != "reply")
 
 
 def digest_of(line: str) -> str:

@@ -186,7 +186,7 @@ class Store:
         with self.transaction():
             kept = self._keep(record, shard=None)
             self.db.execute("INSERT INTO latencies VALUES (?, ?, ?)", (key, seconds, attempts))
-            if spend is not None:
+            if spend is not None and spend[1]:
                 self.db.execute(
                     "INSERT INTO spend VALUES (?, ?) ON CONFLICT (name) DO UPDATE "
                     "SET dollars = dollars + excluded.dollars",
@@ -197,21 +197,25 @@ class Store:
     def _keep(self, record: Record, shard: str | None) -> Record:
         line = record.line()
         digest = digest_of(line)
-        row = self.db.execute("SELECT record, digest, shard FROM replies WHERE key = ?", (record.key,)).fetchone()
-        if row is not None:
-            try:
-                old = decode(row[0], row[1], record.key)
-            except ValueError:
-                old = None  # a damaged record gives way to a sound one
-            if old is not None and old.rank <= record.rank:
-                if shard is not None and row[2] is None and row[1] == digest:
-                    self.db.execute("UPDATE replies SET shard = ? WHERE key = ?", (shard, record.key))
-                return old
-        self.db.execute(
-            "INSERT INTO replies (key, record, digest, shard) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (key) DO UPDATE "
-            "SET record = excluded.record, digest = excluded.digest, shard = excluded.shard",
+        added = self.db.execute(
+            "INSERT OR IGNORE INTO replies (key, record, digest, shard) VALUES (?, ?, ?, ?)",
             (record.key, line, digest, shard),
+        )
+        return record if added.rowcount else self._settle(record, line, digest, shard)
+
+    def _settle(self, record: Record, line: str, digest: str, shard: str | None) -> Record:
+        """Choose between a record and the one that is stored under its key."""
+        row = self.db.execute("SELECT record, digest, shard FROM replies WHERE key = ?", (record.key,)).fetchone()
+        try:
+            old = decode(row[0], row[1], record.key)
+        except ValueError:
+            old = None  # a damaged record gives way to a sound one
+        if old is not None and old.rank <= record.rank:
+            if shard is not None and row[2] is None and row[1] == digest:
+                self.db.execute("UPDATE replies SET shard = ? WHERE key = ?", (shard, record.key))
+            return old
+        self.db.execute(
+            "UPDATE replies SET record = ?, digest = ?, shard = ? WHERE key = ?", (line, digest, shard, record.key)
         )
         return record
 
