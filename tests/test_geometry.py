@@ -1,13 +1,14 @@
+# ruff: noqa: E501 - tables of cases
 """Conventions by hand-computed numbers, round trips, and the rules for boxes that leave the image."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from slicewise.geometry import (
     BINNED,
     BadBox,
@@ -49,23 +50,23 @@ DECODED = [
 
 
 @pytest.mark.parametrize(("convention", "numbers", "sent", "native", "corners", "source"), DECODED)
-def test_decode(convention, numbers, sent, native, corners, source):
+def test_decode(convention: Any, numbers: Any, sent: Any, native: Any, corners: Any, source: Any) -> None:
     assert decode(numbers, convention, sent=sent, native=native) == pytest.approx(corners, abs=1e-3), source
 
 
-def test_every_convention_is_covered():
+def test_every_convention_is_covered() -> None:
     assert {row[0] for row in DECODED} == set(Convention)
 
 
 @pytest.mark.parametrize("convention", list(Convention))
 @pytest.mark.parametrize("numbers", [(), (1.0,), (1, 2, 3), (1, 2, 3, 4, 5), (math.nan, 1, 2, 3), (1, 2, math.inf, 3)])
-def test_anything_but_finite_numbers_of_the_right_count_is_refused(convention, numbers):
+def test_anything_but_finite_numbers_of_the_right_count_is_refused(convention: Any, numbers: Any) -> None:
     with pytest.raises(BadBox):
         decode(numbers, convention, sent=None, native=(320, 320))
 
 
 @pytest.mark.parametrize("numbers", [(0.5, 3), (-1, 3), (0, 1024)])
-def test_a_patch_index_is_a_cell(numbers):
+def test_a_patch_index_is_a_cell(numbers: Any) -> None:
     with pytest.raises(BadBox, match="no_patch_index"):
         decode(numbers, C.KOSMOS_PATCH32, sent=None, native=(320, 320))
 
@@ -74,7 +75,7 @@ sizes = st.tuples(st.integers(1, 4000), st.integers(1, 4000))
 
 
 @st.composite
-def corners_in(draw):
+def corners_in(draw: Any) -> Any:
     width, height = draw(sizes)
     share = st.floats(0, 1, allow_nan=False)
     xs = sorted(draw(st.tuples(share, share)))
@@ -83,14 +84,14 @@ def corners_in(draw):
 
 
 @given(corners_in(), sizes, st.sampled_from(sorted(set(Convention) - BINNED)))
-def test_encode_is_the_inverse_of_decode(frame, sent, convention):
+def test_encode_is_the_inverse_of_decode(frame: Any, sent: Any, convention: Any) -> None:
     native, corners = frame
     numbers = encode(corners, convention, sent=sent, native=native)
     assert decode(numbers, convention, sent=sent, native=native) == pytest.approx(corners, abs=1e-6)
 
 
 @given(corners_in())
-def test_location_bins_are_exact_to_half_a_bin_and_one_at_the_far_edge(frame):
+def test_location_bins_are_exact_to_half_a_bin_and_one_at_the_far_edge(frame: Any) -> None:
     native, corners = frame
     for convention, bins in ((C.LOC1024_YXYX, 1024), (C.LOC1000_XYXY_BIN_CENTRE, 1000)):
         back = decode(encode(corners, convention, sent=None, native=native), convention, sent=None, native=native)
@@ -99,7 +100,7 @@ def test_location_bins_are_exact_to_half_a_bin_and_one_at_the_far_edge(frame):
 
 
 @given(corners_in())
-def test_patches_are_exact_to_one_cell(frame):
+def test_patches_are_exact_to_one_cell(frame: Any) -> None:
     native, corners = frame
     back = decode(
         encode(corners, C.KOSMOS_PATCH32, sent=None, native=native), C.KOSMOS_PATCH32, sent=None, native=native
@@ -108,7 +109,7 @@ def test_patches_are_exact_to_one_cell(frame):
         assert abs(a - b) <= 1.01 * native[i % 2] / 32
 
 
-def test_render_writes_the_surface_of_the_family():
+def test_render_writes_the_surface_of_the_family() -> None:
     box = (32.0, 64.0, 96.0, 128.0)
     assert render(box, C.ABS_XYWH_ORIGINAL, sent=None, native=(320, 320)) == "<bbx>[32, 64, 64, 64]</bbx>"
     assert render(box, C.REL_XYXY_0_1, sent=None, native=(320, 320)) == "<bbx>[0.1, 0.2, 0.3, 0.4]</bbx>"
@@ -133,21 +134,21 @@ SETTLED = [
 
 
 @pytest.mark.parametrize(("corners", "inside", "flags"), SETTLED)
-def test_settle(corners, inside, flags):
+def test_settle(corners: Any, inside: Any, flags: Any) -> None:
     settled = settle(corners, native=(100, 100))
     assert settled.corners == inside
     assert settled.flags == flags
     assert (settled.reason is None) == (inside is not None)
 
 
-def test_the_padding_is_legal_on_a_padded_grid():
+def test_the_padding_is_legal_on_a_padded_grid() -> None:
     covered = extent(C.REL_XYXY_0_1_SQUARE_PAD, (640, 480))
     assert covered == (0, -80, 640, 560)
     assert settle((0, -80, 640, 560), native=(640, 480), covered=covered).corners == (0, 0, 640, 480)
     assert settle((0, -80, 640, -10), native=(640, 480), covered=covered).reason == "no_overlap"
 
 
-def test_span_and_arity():
+def test_span_and_arity() -> None:
     assert span(C.REL_XYXY_0_999) == 999
     assert span(C.ABS_XYXY_ORIGINAL) is None
     assert arity(C.KOSMOS_PATCH32) == 2
@@ -155,7 +156,7 @@ def test_span_and_arity():
 
 
 @given(corners_in(), corners_in())
-def test_iou_is_symmetric_and_in_range(a, b):
+def test_iou_is_symmetric_and_in_range(a: Any, b: Any) -> None:
     left, right = Box(0, *a[1]), Box(0, *b[1])
     assert 0 <= iou(left, right) <= 1 + 1e-12
     assert iou(left, right) == iou(right, left)
@@ -164,5 +165,5 @@ def test_iou_is_symmetric_and_in_range(a, b):
 @pytest.mark.parametrize(
     ("box", "expected"), [((0, 0, 10, 10), 1), ((5, 0, 15, 10), 1 / 3), ((10, 0, 20, 10), 0), ((5, 5, 5, 5), 0)]
 )
-def test_iou_by_hand(box, expected):
+def test_iou_by_hand(box: Any, expected: Any) -> None:
     assert iou(Box(0, 0, 0, 10, 10), Box(0, *box)) == pytest.approx(expected)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-
 from slicewise.parse.cases import answer, matches, read_cases
 
 FOLDER = Path(__file__).parents[1] / "cases"
@@ -18,7 +18,7 @@ NULL_BY_POLICY = {"ct-019", "yn-002", "yn-024"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_case(case):
+def test_case(case: Any) -> None:
     read = answer(case)
     expected = None if case.id in NULL_BY_POLICY else case.record["expected"]
     assert matches(case.kind, read["value"], expected), json.dumps(read, ensure_ascii=False)
@@ -38,21 +38,21 @@ FLAGS = {  # advisory flags of the case files that a parsed row must carry
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.id in FLAGS], ids=lambda case: case.id)
-def test_flag(case):
+def test_flag(case: Any) -> None:
     assert FLAGS[case.id] in answer(case)["flags"]
 
 
-def test_ids_are_unique():
+def test_ids_are_unique() -> None:
     assert len({case.id for case in CASES}) == len(CASES)
     assert len(CASES) > 900
 
 
-def test_a_zero_area_box_stands_apart():
+def test_a_zero_area_box_stands_apart() -> None:
     case = next(case for case in CASES if case.id == "bbox-132")
     assert [box["reason"] for box in answer(case)["rejected"]] == ["zero_area"]
 
 
-def test_matching_is_not_lenient():
+def test_matching_is_not_lenient() -> None:
     assert not matches("bbox", [], [{"frame": 0, "xyxy": [0, 0, 1, 1]}])
     assert not matches("bbox", [{"frame": None, "xyxy": [0, 0, 1, 1]}], [{"frame": 0, "xyxy": [0, 0, 1, 1]}])
     assert not matches("bbox", [{"frame": 0, "xyxy": [0, 0, 1, 1.02]}], [{"frame": 0, "xyxy": [0, 0, 1, 1]}])

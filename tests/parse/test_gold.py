@@ -1,9 +1,11 @@
+# ruff: noqa: E501 - tables of cases
 """The benchmark's own answers: shapes of the released files (rebuilt wording, real coordinates)."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
 from slicewise.parse.gold import gold_boxes, gold_count, gold_letters, gold_yes_no, kind_of
 from slicewise.parse.options import parse_options
 
@@ -31,7 +33,7 @@ BOXES = [
 
 
 @pytest.mark.parametrize(("answer", "expected"), BOXES)
-def test_gold_boxes(answer, expected):
+def test_gold_boxes(answer: Any, expected: Any) -> None:
     assert [(b.frame, b.x0, b.y0, b.x1, b.y1, b.label) for b in gold_boxes(answer)] == expected
 
 
@@ -43,11 +45,11 @@ OPTIONS = {"A": "Mass", "B": "Edema", "C": "Craniotomy"}
     [("(B)", ["B"]), ("(B) Edema", ["B"]), ("(A), (C)", ["A", "C"]), ("(A)+(B) text", ["A", "B"]), ("B", ["B"]), ("B. Edema", ["B"]),
      ("Craniotomy", ["C"]), ("C, A", ["A", "C"]), ("Stroke", []), ("An edema", ["B"])],
 )  # fmt: skip
-def test_gold_letters(answer, letters):
+def test_gold_letters(answer: Any, letters: Any) -> None:
     assert gold_letters(answer, OPTIONS) == letters
 
 
-def test_gold_yes_no_and_count():
+def test_gold_yes_no_and_count() -> None:
     assert [gold_yes_no(a) for a in ("Yes", "Yes.", " no ", "Yes, it is", "6")] == ["yes", "yes", "no", None, None]
     assert [gold_count(a) for a in ("6", "6.0", "6.", "12", "six", "6 lesions", "-1")] == [
         6,
@@ -66,7 +68,7 @@ def test_gold_yes_no_and_count():
      ("classification", "single_choice", "(A)", "single_choice"), ("classification", "multiple_choice", "(A), (C)", "multiple_choice"),
      ("diagnosis", "open_ended", "Edema", "open_text"), ("localization", "closed_ended", "Yes", "none"), ("captioning", "open_ended", "x", "none")],
 )  # fmt: skip
-def test_kind(task, kind, answer, expected):
+def test_kind(task: Any, kind: Any, answer: Any, expected: Any) -> None:
     assert kind_of(task, kind, answer) == expected
 
 
@@ -82,5 +84,5 @@ def test_kind(task, kind, answer, expected):
         ("\n".join(f"({chr(65 + i)}) option {i}" for i in range(9)), {chr(65 + i): f"option {i}" for i in range(9)}),
     ],
 )
-def test_options(question, options):
+def test_options(question: Any, options: Any) -> None:
     assert parse_options(question) == options

@@ -1,12 +1,13 @@
+# ruff: noqa: E501 - tables of cases
 """The stage: from answers to parsed rows, and the command line around it."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
-
 from slicewise import artifacts
 from slicewise.cli.parse import parse
 from slicewise.errors import UserError
@@ -21,19 +22,19 @@ JOB = ParseJob(
 )
 
 
-def frame(number, size=(320, 320)):
+def frame(number: Any, size: Any = (320, 320)) -> Any:
     return {"number": number, "path": None, "width": size[0], "height": size[1], "sha256": None}
 
 
 def sample(
-    sample_id,
-    task="detection",
-    kind="closed_ended",
-    answer="Yes",
-    frames=(1,),
-    question="Is there a tear?",
-    options=None,
-):
+    sample_id: Any,
+    task: Any = "detection",
+    kind: Any = "closed_ended",
+    answer: Any = "Yes",
+    frames: Any = (1,),
+    question: Any = "Is there a tear?",
+    options: Any = None,
+) -> Any:
     return {
         "sample_id": sample_id, "benchmark": "b", "level": "volume", "domain": "knee", "volume_id": "v", "modality": None,
         "task": task, "question_type": kind, "question": question, "options": options, "answer": answer, "reasoning": None,
@@ -41,7 +42,7 @@ def sample(
     }  # fmt: skip
 
 
-def reply(sample_id, text, outcome="ok", finish=None, frames=()):
+def reply(sample_id: Any, text: Any, outcome: Any = "ok", finish: Any = None, frames: Any = ()) -> Any:
     return {
         "sample_id": sample_id, "benchmark": "b", "model": "m", "text": text, "finish_reason": finish, "outcome": outcome,
         "error": None, "request_key": None, "served_model": None, "prompt_tokens": None, "completion_tokens": None,
@@ -50,8 +51,8 @@ def reply(sample_id, text, outcome="ok", finish=None, frames=()):
 
 
 @pytest.fixture
-def stage(tmp_path):
-    def run(samples, answers, job=JOB):
+def stage(tmp_path: Any) -> Any:
+    def run(samples: Any, answers: Any, job: Any = JOB) -> Any:
         artifacts.write_rows(tmp_path / "s.parquet", samples, artifacts.SAMPLES)
         artifacts.write_rows(tmp_path / "a.parquet", answers, artifacts.ANSWERS)
         parse_file(job, tmp_path / "s.parquet", tmp_path / "a.parquet", tmp_path / "p.parquet")
@@ -78,7 +79,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("item", "text", "kind", "answer"), KINDS)
-def test_every_kind_of_answer(stage, item, text, kind, answer):
+def test_every_kind_of_answer(stage: Any, item: Any, text: Any, kind: Any, answer: Any) -> None:
     row = stage([item], [reply("x", text)])["x"]
     assert (row["kind"], row["answer"], row["answer_outcome"]) == (kind, answer, "ok")
     assert row["count"] == (5 if kind == "count" else None)
@@ -87,7 +88,7 @@ def test_every_kind_of_answer(stage, item, text, kind, answer):
     assert row["parser"] == PARSER_VERSION
 
 
-def test_localization_is_read_as_text_and_boxes(stage):
+def test_localization_is_read_as_text_and_boxes(stage: Any) -> None:
     text = '{"answer": "In the left lobe", "bboxes": [{"frame": 2, "bbox": [20, 40, 60, 80]}, {"frame": 9, "bbox": [1, 2, 3, 4]}]}'
     item = sample("x", task="localization", answer="...", frames=(1, 2, 3))
     row = stage([item], [reply("x", text, frames=(1, 2, 3))])["x"]
@@ -98,24 +99,24 @@ def test_localization_is_read_as_text_and_boxes(stage):
     assert [r["reason"] for r in row["rejected"]] == ["frame_out_of_range"]
 
 
-def test_positions_are_those_of_the_item_when_fewer_frames_were_sent(stage):
+def test_positions_are_those_of_the_item_when_fewer_frames_were_sent(stage: Any) -> None:
     item = sample("x", task="localization", frames=(1, 2, 3, 4, 5, 6))
     rows = stage([item], [reply("x", "Frame 2: [20, 40, 60, 80]", frames=(2, 4, 6))])
     assert [box["frame"] for box in rows["x"]["boxes"]] == [3]  # the second frame sent is frame 4 of the item
 
 
-def test_an_unknown_frame_number_is_an_error(stage):
+def test_an_unknown_frame_number_is_an_error(stage: Any) -> None:
     with pytest.raises(UserError, match="number 9"):
         stage([sample("x", task="localization")], [reply("x", "[1, 2, 3, 4]", frames=(9,))])
 
 
-def test_the_frame_that_the_question_names_is_inherited(stage):
+def test_the_frame_that_the_question_names_is_inherited(stage: Any) -> None:
     item = sample("x", task="localization", frames=(1, 2, 3), question="Where is the tear on frame 3?")
     assert stage([item], [reply("x", "[20, 40, 60, 80]")])["x"]["boxes"][0]["frame"] == 2
 
 
 @pytest.mark.parametrize("outcome", ["api_error", "not_run", "missing_frames"])
-def test_failures_of_the_machinery_go_through_all_readings(stage, outcome):
+def test_failures_of_the_machinery_go_through_all_readings(stage: Any, outcome: Any) -> None:
     rows = stage(
         [sample("x", task="localization"), sample("y")], [reply("x", None, outcome), reply("y", None, outcome)]
     )
@@ -138,28 +139,28 @@ EMPTY = [
 
 
 @pytest.mark.parametrize(("text", "outcome", "finish", "expected"), EMPTY)
-def test_why_there_is_no_answer(stage, text, outcome, finish, expected):
+def test_why_there_is_no_answer(stage: Any, text: Any, outcome: Any, finish: Any, expected: Any) -> None:
     row = stage([sample("x")], [reply("x", text, outcome, finish)])["x"]
     assert (row["answer"], row["answer_outcome"]) == (None, expected)
 
 
-def test_a_cut_text_with_a_readable_answer_is_a_flag(stage):
+def test_a_cut_text_with_a_readable_answer_is_a_flag(stage: Any) -> None:
     row = stage([sample("x")], [reply("x", "Yes, there is a tear in the", finish="length")])["x"]
     assert (row["answer"], row["answer_outcome"]) == ("yes", "ok")
     assert "truncated" in row["answer_flags"]
 
 
-def test_hostile_bytes_reach_the_file(stage):
+def test_hostile_bytes_reach_the_file(stage: Any) -> None:
     row = stage([sample("x", task="captioning")], [reply("x", "Tear\x00 \u200bof the ACL\ufeff.")])["x"]
     assert row["text"] == "Tear of the ACL."
 
 
-def test_an_answer_to_no_item_is_an_error(stage):
+def test_an_answer_to_no_item_is_an_error(stage: Any) -> None:
     with pytest.raises(UserError, match="sample_id 'z'"):
         stage([sample("x")], [reply("z", "Yes")])
 
 
-def test_same_bytes_twice(stage, tmp_path):
+def test_same_bytes_twice(stage: Any, tmp_path: Any) -> None:
     rows = [sample("x"), sample("y")]
     stage(rows, [reply("y", "No"), reply("x", "Yes")])
     first = (tmp_path / "p.parquet").read_bytes()
@@ -172,12 +173,12 @@ def test_same_bytes_twice(stage, tmp_path):
 CASE = {"id": "1", "kind": "yes_no", "text": "Yes.", "context": {}, "expected": "yes"}
 
 
-def write(path, *records):
+def write(path: Any, *records: Any) -> Any:
     path.write_text("".join(f"{r if isinstance(r, str) else json.dumps(r)}\n" for r in records))
     return str(path)
 
 
-def test_cases_writes_one_line_per_case(tmp_path):
+def test_cases_writes_one_line_per_case(tmp_path: Any) -> None:
     box = {"id": "2", "kind": "bbox", "text": "[10, 10, 900, 20]", "context": {
         "image_width": 100, "image_height": 100, "n_frames": 1, "frame_base": 1, "declared_convention": "abs_xyxy_original"}}  # fmt: skip
     source, out = write(tmp_path / "in.jsonl", CASE, box), tmp_path / "out.jsonl"
@@ -189,7 +190,7 @@ def test_cases_writes_one_line_per_case(tmp_path):
     assert second["rejected"] == [{"frame": 0, "text": "[10, 10, 900, 20]", "reason": "outside_image"}]
 
 
-def test_check_counts_ambiguous_cases_apart(tmp_path):
+def test_check_counts_ambiguous_cases_apart(tmp_path: Any) -> None:
     wrong = {**CASE, "id": "2", "expected": "no"}
     doubtful = {**wrong, "id": "3", "ambiguous": True}
     result = CliRunner().invoke(parse, ["--check", write(tmp_path / "a.jsonl", CASE, doubtful)])
@@ -215,7 +216,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("line", "message"), BAD)
-def test_a_bad_line_is_one_sentence_with_file_and_line(tmp_path, line, message):
+def test_a_bad_line_is_one_sentence_with_file_and_line(tmp_path: Any, line: Any, message: Any) -> None:
     result = CliRunner().invoke(parse, ["--check", write(tmp_path / "b.jsonl", CASE, line)])
     assert isinstance(result.exception, UserError)
     assert message in str(result.exception)
@@ -223,5 +224,5 @@ def test_a_bad_line_is_one_sentence_with_file_and_line(tmp_path, line, message):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--cases", "x.jsonl"], ["--check", "missing.jsonl"]])
-def test_what_is_missing_is_said(arguments):
+def test_what_is_missing_is_said(arguments: Any) -> None:
     assert isinstance(CliRunner().invoke(parse, arguments).exception, UserError)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of cases
 """Work on hostile input grows with its length and no faster.
 
 Processor time of one input against four times that input: linear work takes about four times as long, quadratic work
@@ -7,9 +8,9 @@ sixteen times. The bound lies between, with room for a busy machine; the best of
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
-
 from slicewise.geometry import Convention
 from slicewise.parse import answers
 from slicewise.parse.boxes import BoxContext, read_boxes
@@ -45,7 +46,7 @@ def cost(text: str) -> float:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_work_is_linear(unit):
+def test_work_is_linear(unit: Any) -> None:
     small, large = unit * (SMALL // len(unit)), unit * (FACTOR * SMALL // len(unit))
     for _ in range(3):
         base = max(cost(small), 0.02)
@@ -54,7 +55,7 @@ def test_work_is_linear(unit):
     pytest.fail(f"{unit!r}: four times the text took more than {SLACK} times as long, three times in a row")
 
 
-def test_half_a_million_brackets_give_an_outcome():
+def test_half_a_million_brackets_give_an_outcome() -> None:
     found = read_boxes("[" * 500_000, CONTEXT)
     assert found.reading.value is None
     assert str(found.reading.outcome) == "truncated"

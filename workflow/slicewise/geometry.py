@@ -286,13 +286,16 @@ def settle(corners: Corners, *, native: Size, covered: Corners | None = None) ->
     slack_x, slack_y = (right - left) * (OVERSHOOT + _ROUNDING), (bottom - top) * (OVERSHOOT + _ROUNDING)
     if x0 < left - slack_x or y0 < top - slack_y or x1 > right + slack_x or y1 > bottom + slack_y:
         return Settled(None, (*flags, "outside_image"), "outside_image")
-    beyond = (x1 > native[0] <= x0) or (y1 > native[1] <= y0)
-    before = (x0 < 0 >= x1) or (y0 < 0 >= y1)
+    tiny = max(native) * _ROUNDING
+    beyond = (x1 > native[0] + tiny and x0 >= native[0]) or (y1 > native[1] + tiny and y0 >= native[1])
+    before = (x0 < -tiny and x1 <= 0) or (y0 < -tiny and y1 <= 0)
     if beyond or before:
         return Settled(None, (*flags, "no_overlap"), "no_overlap")
-    inside = (max(x0, 0.0), max(y0, 0.0), min(x1, float(native[0])), min(y1, float(native[1])))
-    largest = max(native) * _ROUNDING
-    if max(abs(a - b) for a, b in zip(inside, (x0, y0, x1, y1), strict=True)) > largest:
+    width, height = float(native[0]), float(native[1])
+    inside = (
+        min(max(x0, 0.0), width), min(max(y0, 0.0), height), min(max(x1, 0.0), width), min(max(y1, 0.0), height)
+    )  # fmt: skip
+    if max(abs(a - b) for a, b in zip(inside, (x0, y0, x1, y1), strict=True)) > tiny:
         flags.append("clipped")
     if inside[0] >= inside[2] or inside[1] >= inside[3]:
         flags.append("zero_area")
