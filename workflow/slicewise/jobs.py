@@ -6,14 +6,16 @@ Snakemake records a job's slice and runs the job again when it changes. The comm
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from slicewise.benchmarks import sgmri
+from slicewise.benchmarks import ct, sgmri
 from slicewise.endpoints import LlmSettings
 from slicewise.errors import UserError
 from slicewise.geometry import Convention
 from slicewise.judges import Judge, LlmJudge, PanelJudge, ProxyJudge
 from slicewise.params import (
+    AgentModel,
     DataSettings,
     Encoder,
     Model,
@@ -36,7 +38,8 @@ class InferJob(Settings):
 
     benchmark: str
     model: Model
-    llm: LlmSettings | None = None  # only for a language model
+    llm: LlmSettings | None = None  # only for a language model and an agent
+    volumes: Path | None = None  # only for an agent: the folder that its tools may read
 
 
 class ParseJob(Settings):
@@ -94,8 +97,11 @@ class ReportJob(Settings):
 
 def data_job(params: Params, benchmark: str) -> DataJob:
     """The slice of a benchmark's data job: its own source's settings, the others at their defaults."""
-    source = sgmri.benchmark(benchmark).source
+    source = ct.ct_benchmark(benchmark).source if ct.is_ct(benchmark) else sgmri.benchmark(benchmark).source
     used: dict[str, set[str]] = {
+        "phantom": {"chest"},
+        "ct-rate": {"ct_rate"},
+        "rad3d": {"rad3d"},
         "released": {"on_bad_record", "sgmri"},
         "open": {"fastmri_plus", "fastmri_plus_commit", "open"},
         "demo": {"on_bad_record", "demo"},
@@ -106,7 +112,22 @@ def data_job(params: Params, benchmark: str) -> DataJob:
 def infer_job(params: Params, benchmark: str, model: str) -> InferJob:
     """The slice of an inference job; the title of a model is not part of it."""
     declared = params.model(model).model_copy(update={"title": None})
-    return InferJob(benchmark=benchmark, model=declared, llm=params.llm if declared.backend == "openai" else None)
+    if not isinstance(declared, AgentModel):
+        return InferJob(benchmark=benchmark, model=declared, llm=params.llm if declared.backend == "openai" else None)
+    if declared.of is not None:
+        wrapped = params.model(declared.of)
+        declared = declared.model_copy(update={"of": None, "endpoint": getattr(wrapped, "endpoint", None)})
+    return InferJob(benchmark=benchmark, model=declared, llm=params.llm, volumes=_volumes(params, benchmark))
+
+
+def _volumes(params: Params, benchmark: str) -> Path:
+    """The folder that an agent's tools may read."""
+    if not ct.is_ct(benchmark):
+        raise UserError(
+            f"params.yaml: suites: benchmark '{benchmark}' has slices and no volumes, which an agent needs; expected one "
+            f"of {sorted(ct.CT_BENCHMARKS)}."
+        )
+    return params.data.chest.path if ct.ct_benchmark(benchmark).source == "phantom" else params.data.ct_rate.path
 
 
 def parse_job(params: Params, benchmark: str, model: str) -> ParseJob:
@@ -123,7 +144,8 @@ def parse_job(params: Params, benchmark: str, model: str) -> ParseJob:
 
 def score_job(params: Params, benchmark: str, metric: str) -> ScoreJob:
     """The slice of a metric's job."""
-    sgmri.applies(metric, "detection", "closed_ended", has_gold_boxes=False)  # refuses an unknown metric
+    if metric not in ct.CT_METRICS:
+        sgmri.applies(metric, "detection", "closed_ended", has_gold_boxes=False)  # refuses an unknown metric
     suite = params.active
     text = metric in ("bleu", "rouge_l", "bertscore", "judge")
     encoder: Encoder | None = None
@@ -167,7 +189,8 @@ def report_job(params: Params) -> ReportJob:
     models = [params.model(name) for name in suite.models]
     judge = suite.judge_of(params.score.protocol)
     declared = params.judges[judge]
-    released = any(sgmri.benchmark(name).source == "released" for name in suite.benchmarks)
+    asked = [sgmri.benchmark(name) for name in suite.benchmarks if not ct.is_ct(name)]
+    released = any(benchmark.source == "released" for benchmark in asked)
     return ReportJob(
         suite=params.suite,
         benchmarks=suite.benchmarks,

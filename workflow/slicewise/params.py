@@ -86,6 +86,62 @@ class DemoSettings(Settings):
     path: Path = Path("data/demo")
 
 
+class ChestSettings(Settings):
+    """The chest phantoms of CT-FlowBench.
+
+    Attributes:
+        volumes: How many phantoms.
+        per_scenario: Questions of each scenario; fewer where the phantoms do not give so many.
+        noise_hu: Standard deviation of the noise.
+        seed: Seed of phantoms and questions.
+        path: Where they are written.
+    """
+
+    volumes: int = Field(8, ge=1, le=500)
+    per_scenario: int = Field(15, ge=1)
+    noise_hu: float = Field(12.0, ge=0, le=100)
+    seed: int = 260300123
+    path: Path = Path("data/demo/chest")
+
+
+class CtRateSettings(Settings):
+    """CT-RATE: volumes and reports (gated: accept its terms on the Hub first).
+
+    Attributes:
+        path: Folder that mirrors the repository; the tools of an agent read below it.
+        repo: Dataset repository on the Hub.
+        revision: Branch, tag or commit.
+        reports: CSV of the reports from which CT-FlowBench is built.
+        per_scenario: Questions of each scenario.
+        seed: Seed of the questions.
+    """
+
+    path: Path = Path("data/ct-rate")
+    repo: str = "ibrahimhamamci/CT-RATE"
+    revision: str = "main"
+    reports: Path = Path("data/ct-rate/dataset/radiology_text_reports/validation_reports.csv")
+    per_scenario: int = Field(100, ge=1)
+    seed: int = 260300123
+
+
+class Rad3dSettings(Settings):
+    """3D-RAD: questions about CT-RATE's volumes.
+
+    Attributes:
+        path: Folder with the released CSV files.
+        repo: Dataset repository on the Hub.
+        revision: Branch, tag or commit.
+        per_task: Questions drawn for each of the six tasks.
+        seed: Seed of the draw and of the order of the options.
+    """
+
+    path: Path = Path("data/rad3d")
+    repo: str = "Tang-xiaoxiao/3D-RAD"
+    revision: str = "main"
+    per_task: int = Field(200, ge=1)
+    seed: int = 260300123
+
+
 class DataSettings(Settings):
     """Inputs."""
 
@@ -95,6 +151,9 @@ class DataSettings(Settings):
     sgmri: SgmriSettings = SgmriSettings()
     open: OpenSettings = OpenSettings()
     demo: DemoSettings = DemoSettings()
+    chest: ChestSettings = ChestSettings()
+    ct_rate: CtRateSettings = CtRateSettings()
+    rad3d: Rad3dSettings = Rad3dSettings()
 
 
 # --- parse ----------------------------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from slicewise import artifacts
+from slicewise.benchmarks import ct
 from slicewise.benchmarks.sgmri import Benchmark, benchmark
 from slicewise.data import check, sgmri, suspicion
 from slicewise.jobs import DataJob
@@ -26,6 +28,8 @@ def build(job: DataJob, out: Path, summary: Path) -> None:
 
 def samples(job: DataJob) -> sgmri.Loaded:
     """The rows of a benchmark, with flags for what is suspicious, and what was left out. Raises as :func:`build`."""
+    if ct.is_ct(job.benchmark):
+        return sgmri.Loaded(_ct_rows(job))
     declared = benchmark(job.benchmark)
     if declared.source == "open":
         from slicewise.data import open as open_rebuild
@@ -36,8 +40,23 @@ def samples(job: DataJob) -> sgmri.Loaded:
     return sgmri.Loaded(suspicion.annotate(loaded.rows), loaded.skipped)
 
 
+def _ct_rows(job: DataJob) -> list[dict[str, Any]]:
+    declared = ct.ct_benchmark(job.benchmark)
+    if declared.source == "rad3d":
+        from slicewise.data import rad3d
+
+        return rad3d.build(job.data.rad3d, declared)
+    from slicewise.data.ctflowbench import build as ctflowbench
+
+    if declared.source == "phantom":
+        return ctflowbench.phantoms(job.data.chest, declared.id)
+    return ctflowbench.from_reports(job.data, declared.id)
+
+
 def volume_ids(job: DataJob) -> list[str]:
     """Ids of a benchmark's volumes, sorted, read without any frame. Raises as :func:`build`."""
+    if ct.is_ct(job.benchmark):
+        return sorted({row["volume_id"] for row in _ct_rows(job)})
     declared = benchmark(job.benchmark)
     if declared.source == "open":
         return sorted({row["volume_id"] for row in samples(job).rows})

@@ -64,6 +64,11 @@ def _environment() -> Any:
     )
 
 
+def template(name: str) -> Any:
+    """A template of the folder by its name without suffix."""
+    return _environment().get_template(f"{name}.jinja")
+
+
 @cache
 def prompt_hash(mode: str) -> str:
     """SHA-256 over both template files of a mode, as lower-case hexadecimal."""

@@ -10,12 +10,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from slicewise import artifacts
 from slicewise.errors import UserError
 from slicewise.infer.items import Answer, Item, item
 from slicewise.jobs import InferJob
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """A backend that keeps more than answers."""
+
+    def save(self, folder: Path, benchmark: str) -> None:
+        """Write what it kept of the last pass into the folder of the answers."""
+        ...
 
 
 class Backend(Protocol):
@@ -48,10 +57,17 @@ def _language_model(job: InferJob) -> Backend:
     return language_model.backend(job)
 
 
+def _agent(job: InferJob) -> Backend:
+    from slicewise.infer.agent import backend
+
+    return backend.backend(job)
+
+
 BACKENDS: dict[str, Callable[[InferJob], Backend]] = {
     "baseline": _baseline,
     "file": _file,
     "openai": _language_model,
+    "agent": _agent,
 }
 
 
@@ -62,8 +78,11 @@ def answer(job: InferJob, samples: Path, out: Path) -> None:
         UserError: The samples are missing or of another benchmark, or the backend's input is at fault.
     """
     items = load_items(samples, job.benchmark)
-    answers = list(_progress(BACKENDS[job.model.backend](job).answer_all(items), len(items), job))
+    backend = BACKENDS[job.model.backend](job)
+    answers = list(_progress(backend.answer_all(items), len(items), job))
     _check_complete(items, answers)
+    if isinstance(backend, Recorder):
+        backend.save(out.parent, job.benchmark)
     artifacts.write_rows(out, (a.row(job.benchmark, job.model.name) for a in answers), artifacts.ANSWERS)
 
 

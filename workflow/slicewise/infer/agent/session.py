@@ -1,0 +1,82 @@
+"""One question's session with the tools: from the store where it can, else from a server that is opened late.
+
+A call whose observation is stored needs no server. The first one that is not opens a fresh server and makes the
+session's earlier calls there again; their observations must equal the stored ones, so a store never hides that a tool
+or a file has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from slicewise.errors import UserError
+from slicewise.infer.agent.tools import Observation, Server, Toolbox
+from slicewise.infer.agent.toolstore import ToolStore, call_key
+
+_IDS = ("volume_id", "mask_id", "id")
+
+
+class Session:
+    """The tools of one question."""
+
+    def __init__(self, toolbox: Toolbox, store: ToolStore, files: str, *, replay: bool = False) -> None:
+        """Bind what it works with.
+
+        Args:
+            toolbox: Opens servers.
+            store: Keeps observations.
+            files: Digest of the case's files.
+            replay: Never open a server; a call that is not stored is an error.
+        """
+        self._toolbox, self._store, self._files, self._replay = toolbox, store, files, replay
+        self._server: Server | None = None
+        self._done: list[tuple[str, dict[str, Any], Observation]] = []
+        self._opened: list[str] = []
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Observation]:
+        """Make a call that passed the agent's own check; returns its key and what it gave.
+
+        Raises:
+            UserError: Replay, and the call is not stored; or an earlier call gives something else now.
+        """
+        key = call_key(tool, arguments, self._files, self._opened)
+        found = self._store.get(key)
+        if found is None:
+            if self._replay:
+                raise UserError(
+                    f"replay: the store of tool calls has no '{tool}' with {dict(arguments)}; set 'llm.mode: live' to "
+                    "make the call, or bring the store that has it."
+                )
+            found = self._live().call(tool, arguments)
+            self._store.put(key, found)
+        self._done.append((tool, dict(arguments), found))
+        self._remember(found)
+        return key, found
+
+    def _live(self) -> Server:
+        """The server, caught up with what the session did from the store."""
+        if self._server is None:
+            self._server = self._toolbox.open()
+            for tool, arguments, expected in self._done:
+                again = self._server.call(tool, arguments)
+                if again.digest != expected.digest:
+                    raise UserError(
+                        f"the tool '{tool}' with {arguments} gives something else than what is stored of it; the tools "
+                        "or the files have changed: remove the store of tool calls (data/store/tools.sqlite)."
+                    )
+        return self._server
+
+    def _remember(self, found: Observation) -> None:
+        numbers = json.loads(found.structured)
+        for name in _IDS:
+            given = numbers.get(name) if found.ok else None
+            if isinstance(given, str) and given not in self._opened:
+                self._opened.append(given)
+
+    def close(self) -> None:
+        """End the server, if one was opened."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
