@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from slicewise.endpoints import LlmSettings
 from slicewise.errors import ManyErrors, UserError, did_you_mean
-from slicewise.judges import Judge, LlmJudge, PanelJudge, ProxyJudge
+from slicewise.judges import Judge, check_judges, check_suite_judges
 from slicewise.models import (
     BASELINES,
     AgentLimits,
@@ -29,7 +29,7 @@ from slicewise.models import (
     ModelBase,
     OpenAIModel,
 )
-from slicewise.settings import Name, Settings
+from slicewise.settings import Name, Settings, known
 
 __all__ = [  # the settings of models have a module of their own
     "BASELINES",
@@ -273,18 +273,16 @@ class Params(Settings):
         twice = [name for name, count in Counter(m.name for m in self.models).items() if count > 1]
         if twice:
             raise ValueError(f"models: the name '{twice[0]}' is used twice; give each model a name of its own")
-        self._known("suite", self.suite, self.suites)
-        self._known("score.similarity", self.score.similarity, self.encoders)
-        for judge_name, judge in self.judges.items():
-            self._judge_resolves(judge_name, judge)
+        known("suite", self.suite, self.suites)
+        known("score.similarity", self.score.similarity, self.encoders)
+        check_judges(self.judges, self.encoders)
         models = [m.name for m in self.models]
         self._agents_wrap()
         for name, suite in self.suites.items():
-            self._known(f"suites.{name}.judge", suite.judge, self.judges)
-            self._suite_judges(name, suite)
-            self._known(f"suites.{name}.bertscore.encoder", suite.bertscore.encoder, self.encoders)
+            check_suite_judges(name, suite.judge, suite.released_judge, self.judges)
+            known(f"suites.{name}.bertscore.encoder", suite.bertscore.encoder, self.encoders)
             for model in suite.models:
-                self._known(f"suites.{name}.models", model, models)
+                known(f"suites.{name}.models", model, models)
             for where, values in (("models", suite.models), ("benchmarks", suite.benchmarks)):
                 if len(set(values)) != len(values):
                     raise ValueError(f"suites.{name}.{where}: a name is listed twice in {values}")
@@ -294,33 +292,7 @@ class Params(Settings):
         served = [m.name for m in self.models if isinstance(m, OpenAIModel)]
         for model in self.models:
             if isinstance(model, AgentModel) and model.of is not None:
-                self._known(f"models: agent '{model.name}': of", model.of, served)
-
-    def _judge_resolves(self, name: str, judge: ProxyJudge | LlmJudge | PanelJudge) -> None:
-        if isinstance(judge, ProxyJudge):
-            self._known(f"judges.{name}.encoder", judge.encoder, self.encoders)
-        if isinstance(judge, PanelJudge):
-            rating = [n for n, j in self.judges.items() if isinstance(j, LlmJudge) and j.rubric == "card"]
-            for member in judge.members:
-                self._known(f"judges.{name}.members", member, rating)
-            if len(set(judge.members)) != len(judge.members):
-                raise ValueError(f"judges.{name}.members: a judge is listed twice in {judge.members}")
-
-    def _suite_judges(self, name: str, suite: Suite) -> None:
-        card = self.judges[suite.judge]
-        if isinstance(card, LlmJudge) and card.rubric == "released":
-            raise ValueError(
-                f"suites.{name}.judge: '{suite.judge}' has rubric 'released'; name it under 'released_judge'"
-            )
-        if suite.released_judge is not None:
-            released = [n for n, j in self.judges.items() if isinstance(j, LlmJudge) and j.rubric == "released"]
-            self._known(f"suites.{name}.released_judge", suite.released_judge, released)
-
-    @staticmethod
-    def _known(where: str, found: str, expected: typing.Iterable[str]) -> None:
-        names = list(expected)
-        if found not in names:
-            raise ValueError(f"{where}: '{found}' is not one of {sorted(names)}.{did_you_mean(found, names)}")
+                known(f"models: agent '{model.name}': of", model.of, served)
 
     @property
     def active(self) -> Suite:

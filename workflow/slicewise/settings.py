@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from slicewise.errors import did_you_mean
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -13,3 +16,14 @@ class Settings(BaseModel):
     """Base of every block: unknown keys are errors, values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def known(where: str, found: str, expected: Iterable[str]) -> None:
+    """Make sure that a name refers to something; ``where`` is its place in the settings.
+
+    Raises:
+        ValueError: It does not; a validator turns this into one sentence for the user.
+    """
+    names = list(expected)
+    if found not in names:
+        raise ValueError(f"{where}: '{found}' is not one of {sorted(names)}.{did_you_mean(found, names)}")

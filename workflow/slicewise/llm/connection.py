@@ -64,3 +64,10 @@ def connect(endpoint: Endpoint) -> Any:
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(timeout=endpoint.timeout),
     )
+
+
+def raw_response() -> Any:
+    """The type that asks the SDK for a response as it came."""
+    import httpx2
+
+    return httpx2.Response

@@ -45,7 +45,7 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
         "grounding": ("slicewise.score.grounding_rows",),
         "similarity": (_NEURAL, "slicewise.score.similarity"),
         "bertscore": (_NEURAL, "slicewise.score.bert"),
-        "judge": (_NEURAL, "slicewise.score.judge"),
+        "judge": (_NEURAL, "slicewise.score.judge", "slicewise.score.judge_llm"),
         "reasoning": (),
         "card": (),
         "reference": ("slicewise.score.reference_rows",),

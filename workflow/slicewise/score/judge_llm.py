@@ -27,6 +27,7 @@ from slicewise.parse import verdicts
 from slicewise.reference import ar_score
 from slicewise.score import rubric
 from slicewise.score.judge import DIMENSIONS, SCALE, Judge, JudgeItem, Verdict, mean_rating
+from slicewise.score.released_hook import released_hook
 
 RETRY_DRAW = 1
 DRAWS_PER_JUDGEMENT = 2  # the first draw of a judgement and the retry
@@ -190,22 +191,6 @@ class ReleasedJudge:
         if value is None:
             return Verdict(None, Outcome.JUDGE_ERROR, flags=("judge_dropped_as_released",), **kept)
         return Verdict(value, flags=("judge_failure_counts_0_as_released",) if value == 0.0 else (), **kept)
-
-
-def released_hook(candidate: str, reference: str, reply: str | None, self_reply: str | None) -> Any:
-    """The hook that gives the released scorer the two stored replies; no reply is a call that failed."""
-    replies = {
-        ar_score.judge_prompt(reference, reference): self_reply,
-        ar_score.judge_prompt(candidate, reference): reply,
-    }
-
-    def judge(prompt: str) -> str:
-        text = replies[prompt]
-        if text is None:
-            raise ar_score.JudgeFailure
-        return text
-
-    return judge
 
 
 class PanelJudge:

@@ -21,6 +21,7 @@ from slicewise.reference.run import score_item
 from slicewise.score import answer_rows, grounding_rows, reasoning, reference_rows, schemas, text
 from slicewise.score.paths import Paths
 from slicewise.score.reasoning import Part, Texts
+from slicewise.score.released_hook import released_hook
 from slicewise.score.rows import Row, parser_version, side_by_side, write
 from slicewise.score.signature import signature
 from slicewise.score.texts import card_texts, text_signature
@@ -211,8 +212,6 @@ def _reference_reasoning(job: ScoreJob, paths: Paths) -> Iterator[list[Row]]:
 def _released_ar(candidate: str, reference: str, bert_f1: float | None, verdict: Row | None) -> Mapping[str, Any]:
     judge = None
     if verdict is not None:
-        from slicewise.score.judge_llm import released_hook
-
         judge = released_hook(candidate, reference, verdict["reply"], verdict["self_reply"])
     return ar_score.ar_score(candidate, reference, ar_score.ArHooks(judge=judge, bert_f1=lambda *_: bert_f1))
 
