@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import click
@@ -19,7 +20,26 @@ _root = click.option(
 )
 
 
-@click.group()
+# Imported by name when it is called, so that the code which scores again is no part of what makes the tables.
+BESIDE = {"sensitivity": "slicewise.cli.sensitivity"}
+
+
+class _Group(click.Group):
+    """The jobs of the report, and the commands beside them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return [*super().list_commands(ctx), *BESIDE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or ``None``."""
+        if cmd_name not in BESIDE:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(importlib.import_module(BESIDE[cmd_name]), cmd_name)
+        return command
+
+
+@click.group(cls=_Group)
 def report() -> None:
     """Make tables, figures and the page from the scores."""
 

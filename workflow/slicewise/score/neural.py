@@ -41,11 +41,18 @@ class Values:
     signature: str
 
 
-def score(job: ScoreJob, models: Sequence[Paths], root: Path, threads: int, texts: TextSource) -> None:
+def score(
+    job: ScoreJob,
+    models: Sequence[Paths],
+    root: Path,
+    threads: int,
+    texts: TextSource,
+    cache_type: type[PairCache] = PairCache,
+) -> None:
     """Compute ``similarity``, ``bertscore`` or ``judge`` of all models and write one file each."""
     per_model = [_items(job, paths, texts) for paths in models]
     wanted = [item for items in per_model for item in items if item.outcome is Outcome.OK]
-    with PairCache(root / layout.pair_cache()) as cache:
+    with cache_type(root / layout.pair_cache()) as cache:
         engine = partial(_judge, store=root / layout.STORE) if job.metric == "judge" else ENGINES[job.metric]
         computed = engine(job, wanted, threads, cache)
     values = iter(computed.rows)
