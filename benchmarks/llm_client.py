@@ -21,11 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.endpoints import Endpoint, LlmSettings, Prices
+from slicewise.judges import LlmJudge
 from slicewise.llm import wire
 from slicewise.llm.client import Client
 from slicewise.llm.connection import connect
 from slicewise.llm.request import Message, Reply, Request
 from slicewise.llm.store import Store
+from slicewise.score.judge import JudgeItem
+from slicewise.score.judge_llm import Asking, CardJudge
 
 from benchmarks.arms import Run, Timer, interleave, machine, median, report_run, rows, write
 
@@ -139,12 +142,31 @@ def store_rates(count: int) -> dict[str, float]:
     return rates
 
 
+def warm_judge(count: int) -> float:
+    """Seconds of ``count`` verdicts that are all in the store, from the texts to the values."""
+    declared = LlmJudge(kind="llm", endpoint=endpoint("http://127.0.0.1:9/v1"))
+    items = [JudgeItem(str(i), "Where is the lesion?", f"Left, {i} mm.", f"Frontal, {i} mm") for i in range(count)]
+    reply = Reply('{"accuracy": 7, "relevance": 8, "helpfulness": 9}', "stop", schema_mode="json_schema")
+    with tempfile.TemporaryDirectory() as folder:
+        judge = CardJudge("judge", declared, Asking(Path(folder), LlmSettings(mode="replay")))
+        with Store(Path(folder)) as store:
+            for item in items:
+                store.put(judge.request(item), reply, seconds=0.1, attempts=1)
+            store.share()
+        start = time.perf_counter()
+        values = {verdict.value for verdict in judge.rate(items)}
+        seconds = time.perf_counter() - start
+    assert len(values) == 1
+    return seconds
+
+
 def main() -> None:
     """Run the arms, then the store, and write ``results/bench/llm_client.*``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--puts", type=int, default=5000, help="of each process")
+    parser.add_argument("--verdicts", type=int, default=10_000)
     parser.add_argument("--arm", choices=[*ARMS])
     parser.add_argument("--url")
     options = parser.parse_args()
@@ -160,10 +182,10 @@ def main() -> None:
             runs = interleave("benchmarks.llm_client", list(ARMS), options.repeats, passed, threads=1)
         finally:
             server.kill()
-    _write(options, runs, store_rates(options.puts))
+    _write(options, runs, store_rates(options.puts), warm_judge(options.verdicts))
 
 
-def _write(options: argparse.Namespace, runs: dict[str, list[Run]], rates: dict[str, float]) -> None:
+def _write(options: argparse.Namespace, runs: dict[str, list[Run]], rates: dict[str, float], judged: float) -> None:
     """One table of the arms; the store's rates and the verdict are notes."""
     ratios = sorted(bare.wall / ours.wall for bare, ours in zip(runs["bare"], runs["ours"], strict=True))
     cpu = median(runs["bare"], "cpu") / median(runs["ours"], "cpu")
@@ -178,6 +200,7 @@ def _write(options: argparse.Namespace, runs: dict[str, list[Run]], rates: dict[
         f"store, {PROCESSES} processes x {options.puts} records of about 2 kB: "
         f"{rates['put']:.0f} puts/s, {rates['get']:.0f} gets/s",
     ]
+    notes.append(f"{options.verdicts} verdicts from a warm store: {judged:.2f} s beyond start-up, no request")
     about = machine(["openai", "aiohttp"])
     write("llm_client", "Client and response store", {"2 arms and a warm store": rows(runs, ARMS)}, notes, about)
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from slicewise.endpoints import Endpoint, LlmSettings
+from slicewise.errors import UserError
 from slicewise.llm import batch, wire
 from slicewise.llm.batch import BatchBuyer
 from slicewise.llm.client import Client
+from slicewise.llm.pricing import estimate
 from slicewise.llm.request import Message, Request
 from slicewise.llm.store import Store
 from slicewise.llm.till import Till
@@ -82,3 +84,40 @@ def test_a_killed_poller_resumes_without_buying_again(
     assert [r.outcome for r in results] == [Outcome.OK] * 2
     bought = (tmp_path / "log").read_text().splitlines()
     assert len(bought) == len(set(bought)) == 2
+
+
+def test_answers_of_a_resumed_batch_are_kept_even_when_nobody_asks_any_more(start_server: Any, store: Store) -> None:
+    server = start_server()
+    endpoint = server.endpoint()
+    old = make(endpoint, ["dropped", "kept"])
+    buyer = BatchBuyer(Till(endpoint, store, BATCH))
+
+    async def killed_after_submitting() -> None:
+        from slicewise.llm.connection import connect
+
+        async with connect(endpoint) as connection:
+            for chunk, data in buyer._chunks(old):
+                await buyer._submit(connection, chunk, data)
+
+    asyncio.run(killed_after_submitting())
+    runner(endpoint, store).answer_all(make(endpoint, ["kept", "new"]))
+    assert set(store.get_many([r.key for r in old])) == {r.key for r in old}
+    assert len(store) == 3
+    assert len(server.server.batches) == 2
+
+
+def test_a_batch_keeps_to_the_budget(start_server: Any, store: Store) -> None:
+    endpoint = start_server().endpoint(sampling={"max_tokens": 100_000})
+    requests = make(endpoint, ["a", "b", "c"])
+    each = estimate(requests[0], endpoint, batch=True)
+    settings = LlmSettings(batch=True, budget_usd=2.00001 * each)
+    outcomes = [r.outcome for r in Client(endpoint, store, settings).answer_all(requests)]
+    assert sorted(outcomes) == ["not_run", "ok", "ok"]
+
+
+def test_replay_asks_no_batch(start_server: Any, store: Store) -> None:
+    server = start_server()
+    endpoint = server.endpoint()
+    with pytest.raises(UserError, match="replay"):
+        Client(endpoint, store, LlmSettings(batch=True, mode="replay")).answer_all(make(endpoint, ["a"]))
+    assert not server.server.batches

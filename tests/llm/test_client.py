@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from slicewise.endpoints import Endpoint, LlmSettings
 from slicewise.errors import UserError
-from slicewise.llm import wire
+from slicewise.llm import faults, wire
+from slicewise.llm.claims import Claims
 from slicewise.llm.client import Client
-from slicewise.llm.pricing import estimate
-from slicewise.llm.request import Message, Request
-from slicewise.llm.result import PermanentError
+from slicewise.llm.live import LiveBuyer
+from slicewise.llm.pricing import Ledger, estimate
+from slicewise.llm.request import Message, Reply, Request
+from slicewise.llm.result import PermanentError, Result
 from slicewise.llm.store import Store
+from slicewise.llm.till import Till
 from slicewise.outcome import Outcome
 
 LIVE = LlmSettings()
@@ -162,3 +168,62 @@ def test_recorded_cost_uses_the_cached_price(start_server: Any, store: Store) ->
     assert result.reply is not None
     assert result.reply.cost == pytest.approx((7 * 1.0 + 4 * 0.5 + 7 * 2.0) / 1e6)
     assert result.reply.served_model == "test-model-2026-01-01"
+
+
+def test_an_endpoint_that_is_down_ends_the_run_with_one_sentence(
+    store: Store, start_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "BACKOFF_SECONDS", 0.001)
+    endpoint = start_server().endpoint(base_url="http://127.0.0.1:9/v1", max_attempts=2, concurrency=2)
+    with pytest.raises(PermanentError, match=r"answers nothing: 8 calls in a row .*Cannot connect"):
+        Client(endpoint, store, LIVE).answer_all([request(endpoint, f"q{i}") for i in range(500)])
+    assert len(store) == 0
+
+
+def test_a_rate_limit_is_no_fault_of_the_call(store: Store, start_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "BACKOFF_SECONDS", 0.001)
+    endpoint = start_server(faults=1.0, kinds=("429",)).endpoint(max_attempts=1)
+    (result,) = Client(endpoint, store, LIVE).answer_all([request(endpoint, "q")])
+    assert result.outcome is Outcome.OK
+
+
+def test_what_another_process_claims_is_waited_for_and_not_bought(
+    store: Store, start_server: Any, tmp_path: Path
+) -> None:
+    server = start_server()
+    endpoint = server.endpoint()
+    wanted = request(endpoint, "shared")
+    script = (
+        "import sys, time; from pathlib import Path; from slicewise.llm.claims import Claims\n"
+        f"assert Claims(Path({str(store.root / 'claims')!r})).take({wanted.key!r}); print('taken', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "taken\n"
+        store.put(wanted, Reply("bought by the other one"), seconds=0.1, attempts=1)
+        assert not Claims(store.root / "claims").take(wanted.key)
+        threading.Timer(0.5, other.kill).start()  # the kernel frees the claim of the dead
+        buyer = LiveBuyer(Till(endpoint, store, LIVE))
+        found: list[Result] = []
+        buyer.buy([wanted], found.append)
+    assert [r.reply.text for r in found if r.reply] == ["bought by the other one"]
+    assert server.requests == 0
+
+
+def test_a_reply_without_usage_counts_as_what_was_set_aside(store: Store, start_server: Any) -> None:
+    endpoint = start_server().endpoint()
+    till = Till(endpoint, store, LlmSettings(budget_usd=1.0))
+    made = request(endpoint, "q")
+    held = till.hold(made)
+    assert held is not None
+    till.keep(made.key, made.canonical, Reply("x"), seconds=0.0, attempts=1, held=held)
+    till.release(held)
+    assert Ledger(store, "run", 1.0).spent == pytest.approx(held)
+    assert Ledger(store, "another", 1.0).spent == 0.0
+
+
+def test_what_a_dead_process_had_set_aside_is_free_again(store: Store) -> None:
+    store.db.execute("INSERT INTO holds VALUES ('run', 4194304, 5.0)")  # beyond the largest process id
+    assert Ledger(store, "run", 1.0).hold(0.9)
+    assert not Ledger(store, "run", 1.0).hold(1.1)

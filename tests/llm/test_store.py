@@ -136,3 +136,60 @@ def test_eight_processes_put_four_thousand_entries(tmp_path: Path) -> None:
 def test_merge_of_a_folder_without_shards_says_so(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no shard"):
         store.merge(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_any_flipped_bit_of_any_byte_is_noticed(tmp_path: Path, bit: int) -> None:
+    with Store(tmp_path) as store:
+        put(store, "is it? yes", "why?")
+        shard = store.share()
+    assert shard is not None
+    data = shard.read_bytes()
+    for place in range(0, len(data) - 1, 7):
+        damaged = data[:place] + bytes([data[place] ^ (1 << bit)]) + data[place + 1 :]
+        shard.write_bytes(damaged)
+        records, faults = read_shard(shard)
+        assert faults or not records, place
+        assert not [r for r in records if r.reply.text != "why?" or r.request != make("is it? yes").canonical]
+
+
+def test_invalid_utf8_in_the_live_layer_is_found_and_not_used(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        put(store, "a")
+        put(store, "b")
+        store.db.execute(
+            "UPDATE replies SET record = CAST(REPLACE(CAST(record AS BLOB), x'796573', x'79ff73') AS TEXT) "
+            "WHERE key = ?",
+            (make("a").key,),
+        )
+        assert len(store.verify().faults) == 1
+        with pytest.warns(StoreWarning, match="not used"):
+            assert [r.key for r in store.records()] == [make("b").key]
+        with pytest.warns(StoreWarning, match="not used"):
+            assert store.share() is not None
+
+
+def test_a_share_that_was_killed_before_it_was_noted_is_noted_later(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        put(store, "a")
+        shard = store.share()
+        store.db.execute("UPDATE replies SET shard = NULL")
+        store.db.execute("DELETE FROM shards")
+    with Store(tmp_path) as store:
+        assert store.share() is None
+        put(store, "b")
+        second = store.share()
+    assert shard is not None
+    assert second is not None
+    assert [len(read_shard(p)[0]) for p in (shard, second)] == [1, 1]
+
+
+def test_a_damaged_shard_is_not_merged(store: Store, tmp_path: Path) -> None:
+    with Store(tmp_path / "other") as other:
+        put(other, "a")
+        shard = other.share()
+    assert shard is not None
+    shard.write_bytes(shard.read_bytes().replace(b"yes", b"no!"))
+    with pytest.raises(UserError, match="does not match its name"):
+        store.merge(tmp_path / "other")
+    assert len(store) == 0

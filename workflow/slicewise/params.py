@@ -361,11 +361,8 @@ def parse_settings(model: type[S], raw: Any, source: str) -> S:
 
 
 def _fault(model: type[BaseModel], detail: Any) -> str:
-    where = ".".join(
-        str(part)
-        for part in detail["loc"]
-        if part not in ("baseline", "file", "openai", "agent", "proxy", "llm", "panel")
-    )
+    # The tag of a union is a step of the location, but no key that the user wrote; `llm` at the top is one.
+    where = ".".join(str(part) for i, part in enumerate(detail["loc"]) if i == 0 or part not in _UNION_TAGS)
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
         siblings = _siblings(model, detail["loc"][:-1])
