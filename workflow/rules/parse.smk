@@ -16,6 +16,7 @@ rule parse_model:
         "logs/parse/{benchmark}/{model}.log",
     benchmark:
         "benchmarks_out/parse/{benchmark}/{model}.tsv"
+    priority: 20
     resources:
         mem_mb=1000,
         runtime=10,
