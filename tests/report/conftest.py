@@ -220,7 +220,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReportJob, Path]
     return job, root
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make() -> Any:
     """The builders: ``make.job(**changes)``, ``make.tree(root, job, ...)``."""
     from types import SimpleNamespace

@@ -48,7 +48,7 @@ def detections(root: Path, make: Any, right: int, n: int = 1492, lost: int = 0) 
     artifacts.write_rows(root / layout.samples("sgmri-image"), items, artifacts.SAMPLES)
     for metric, schema in make.schemas.items():
         empty = dict.fromkeys(schema.names)
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 **empty,
                 "sample_id": key,
