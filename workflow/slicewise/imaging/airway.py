@@ -54,6 +54,7 @@ def _trachea(hu: npt.NDArray[np.int16], air: Bools, body: Bools, spacing: Triple
     seed = np.zeros(hu.shape, dtype=bool)
     run = 0
     last: tuple[float, float] | None = None
+    reach = np.cumsum(air.sum(axis=(1, 2)))
     for z in range(hu.shape[0] - 1, -1, -1):
         spot = _spot(hu[z], air[z], body[z], area, last, spacing)
         if spot is None:
@@ -62,6 +63,8 @@ def _trachea(hu: npt.NDArray[np.int16], air: Bools, body: Bools, spacing: Triple
             run, last = 0, None
             seed[...] = False
             continue
+        if run == 0 and 2 * reach[z] < reach[-1]:
+            return None  # most of the air lies above: this is bowel
         plane, last = spot
         seed[z] = plane
         run += 1

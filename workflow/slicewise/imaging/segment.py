@@ -29,7 +29,10 @@ BODY_HU = -300
 LUNG_HU = -400
 BONE_HU = 200
 FAT_HU = (-190, -30)
-_LUNG_MEAN = (-930.0, -400.0)
+_LUNG_MEDIAN = (-960.0, -400.0)
+# Gas in stomach or bowel: darker than lung and much smaller than the larger lung.
+_GAS_MEDIAN = -900.0
+_GAS_SHARE = 0.15
 _LEAST_LUNG_ML = 30.0
 _LEAST_BONE_ML = 0.3
 _CLOSE_MM = 4.0
@@ -135,8 +138,13 @@ def lungs_of(
     labels, sizes = morphology.parts(open_air)
     least = _LEAST_LUNG_ML * 1000 / float(np.prod(spacing))
     large = [int(number) for number in np.argsort(-sizes, kind="stable")[:4] if sizes[number] >= least]
-    means = [float(hu[labels == number].mean()) for number in large]
-    kept = [number for number, mean in zip(large, means, strict=True) if _LUNG_MEAN[0] < mean < _LUNG_MEAN[1]]
+    medians = [float(np.median(hu[labels == number])) for number in large]
+    most = float(sizes.max())
+    kept = [
+        number
+        for number, median in zip(large, medians, strict=True)
+        if _LUNG_MEDIAN[0] < median < _LUNG_MEDIAN[1] and (median > _GAS_MEDIAN or sizes[number] > _GAS_SHARE * most)
+    ]
     left, right = np.zeros(air.shape, dtype=bool), np.zeros(air.shape, dtype=bool)
     middle = float(np.flatnonzero(body.any(axis=(0, 1))).mean())
     for number in kept:

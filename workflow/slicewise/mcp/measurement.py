@@ -219,7 +219,6 @@ class Measurement(Suite):
             "length_mm": found.length_mm,
             "tortuosity": found.tortuosity,
             "radius_mm": {"min": low, "mean": mean, "max": high},
-            "branch_ends": found.branches,
             "polyline_mm": [[round(at, 2) for at in mask.grid.lps(point)] for point in points],
         }
         picture = None if volume is None else projected_line(volume, points)

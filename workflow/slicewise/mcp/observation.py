@@ -18,6 +18,7 @@ from slicewise.mcp.suite import Suite
 Thickness = Annotated[float | None, Field(description="Thickness of the slab in mm, around center.", gt=0)]
 Center = Annotated[int | None, Field(description="Slice index in the middle of the slab; default the middle.")]
 _SHEET_SIDE = 1024
+_SLAB_MM = 30.0
 
 
 class Observation(Suite):
@@ -77,7 +78,7 @@ class Observation(Suite):
         level: Level = None,
         size_px: Side = DEFAULT_SIDE,
     ) -> ToolResult:
-        """Minimum intensity projection: airways and emphysema stand out; use a slab inside the body."""
+        """Minimum intensity projection: airways and emphysema stand out; 30 mm in the middle unless a slab is given."""
         return self._project("min", volume_id, plane, (slab, thickness_mm, center), (preset, window, level), size_px)
 
     def view_avgip(
@@ -92,7 +93,7 @@ class Observation(Suite):
         level: Level = None,
         size_px: Side = DEFAULT_SIDE,
     ) -> ToolResult:
-        """Average intensity projection: like a thick slice with less noise."""
+        """Average intensity projection, a thick slice with less noise; 30 mm in the middle unless a slab is given."""
         return self._project("mean", volume_id, plane, (slab, thickness_mm, center), (preset, window, level), size_px)
 
     def _project(
@@ -103,7 +104,10 @@ class Observation(Suite):
         volume = space.volume(volume_id)
         shown = choose(volume, *look)
         side = check_side(size_px, space.limits.max_side_px)
-        low, high = slab_of(volume, plane, *place)
+        slab, thickness_mm, center = place
+        if how != "max" and volume.grid.spacing and slab is None and thickness_mm is None:
+            thickness_mm = _SLAB_MM  # through the whole body the air around it hides everything
+        low, high = slab_of(volume, plane, slab, thickness_mm, center)
         canvas = Canvas(views.project(volume, plane, (low, high + 1), how), shown, side)
         canvas.annotate(f"{how} {plane} {low}-{high}")
         step = volume.grid.spacing and volume.grid.spacing[views.AXIS[plane]]
