@@ -14,6 +14,7 @@ from slicewise.benchmarks.sgmri import METRICS, NEURAL_METRICS
 from slicewise.errors import UserError
 from slicewise.params import PARAMS_FILE, Params
 from slicewise.parse import run as parsing
+from slicewise.pipeline import rules
 from slicewise.report import sides
 from slicewise.report.sides import Side
 from slicewise.score import run as scoring
@@ -50,7 +51,14 @@ def side(stored: Side) -> Iterator[Side]:
         for benchmark in settings.active.benchmarks:
             for model in settings.active.models:
                 _again(settings, stored.root, root, benchmark, model)
-        yield sides.load(NAME, root)
+        yield sides.load(NAME, root, {**stored.code, **_code(settings)})
+
+
+def _code(settings: Params) -> dict[str, str]:
+    """The digests of the code that has just run."""
+    cheap = [metric for metric in METRICS if metric not in NEURAL_METRICS]
+    scores = {f"score.{metric}": rules.code("score", metric, settings.score.protocol) for metric in cheap}
+    return {"parse": rules.code("parse"), **scores}
 
 
 def _again(settings: Params, stored: Path, root: Path, benchmark: str, model: str) -> None:

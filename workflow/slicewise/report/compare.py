@@ -31,6 +31,11 @@ LINKS = {
     "AR": ("judge", "encoder", "scoring"),
     "V": ("scoring",),
 }
+_CODE = {  # the code that can change a score, among all code of the stage
+    "A": ("score.answer", "score.similarity"),
+    "AR": tuple(f"score.{name}" for name in ("reasoning", "bleu", "rouge_l", "bertscore", "judge")),
+    "V": ("score.grounding",),
+}
 _ITEM = ("question", "question_type", "options", "answer", "reasoning", "labels", "boxes", "frames")
 _ANSWER = ("text", "outcome")
 _READING = (
@@ -214,7 +219,9 @@ def _links(one: _Chains, other: _Chains, key: str) -> Iterator[str]:
 def _because(link: str, settings: Sequence[Difference]) -> str:
     """The settings that differ and can change a link; those of the items where an item is on one side only."""
     kinds = LINKS.get(link, LINKS["item"])
-    names = [difference.name for difference in settings if difference.kind in kinds]
+    names = [
+        d.name for d in settings if d.kind in kinds and (d.words[0] != "code" or d.words[1] in _CODE.get(link, d.words))
+    ]
     return ", ".join(names) or UNKNOWN
 
 
