@@ -20,9 +20,9 @@ from slicewise.llm.store import Store
 from slicewise.outcome import Outcome
 from slicewise.params import OpenAIModel, ParseSettings
 from slicewise.parse.run import parse_file
-from slicewise.score import judge_quality
+from slicewise.score import judge_quality, schemas
 from slicewise.score import plan as score_plan
-from slicewise.score.run import score_models
+from slicewise.score.run import score_model, score_models
 
 CANARY = "sk-canary-5e1f0d7c9b"
 BENCHMARK, MODEL = "sgmri-demo-image", "m"
@@ -254,3 +254,28 @@ def test_rank_correlation_with_ties() -> None:
 
 def test_outcomes_of_a_judge_are_outcomes() -> None:
     assert set(OUTCOMES) <= set(Outcome)
+
+
+def test_the_released_judge_enters_ar_with_the_released_arithmetic(start_server: Any, project: Path) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        return "8,8,8" if "A cyst" in str(body["messages"][-1]["content"]).split("Answer to rate:")[1] else "4,4,4"
+
+    infer(start_server().endpoint(), ["one", "two"])
+    parse()
+    endpoint = start_server(reply=reply).endpoint(model="released")
+    shared = {"benchmark": BENCHMARK, "protocol": "reference", "llm": LlmSettings()}
+    judge = LlmJudge(kind="llm", endpoint=endpoint, rubric="released")
+    score_models(ScoreJob(metric="judge", judge=judge, judge_name="released", **shared), [MODEL], Path(), 1)
+    rows = artifacts.read_rows(layout.score(BENCHMARK, MODEL, "judge"))
+    assert [(row["value"], row["reply"], row["self_reply"]) for row in rows] == [(0.5, "4,4,4", "8,8,8")] * 2
+    ids = ("sample_id", "benchmark", "model")
+    bert = [
+        {**{name: row[name] for name in ids}, "value": 0.5, "outcome": "ok", "f1_raw": 0.5, "flags": []}
+        | {"signature": "s"}
+        for row in rows
+    ]
+    artifacts.write_rows(layout.score(BENCHMARK, MODEL, "bertscore"), bert, schemas.schema("bertscore"))
+    score_model(ScoreJob(metric="reasoning", **shared), MODEL, Path())
+    for row in artifacts.read_rows(layout.score(BENCHMARK, MODEL, "reasoning")):
+        assert row["judge"] == 0.5
+        assert row["value"] == pytest.approx(0.4 * 0.5 + 0.2 * (0.5 + row["bleu"] + row["rouge_l"]))
