@@ -91,7 +91,7 @@ def test_rules_are_one_command_with_all_that_it_depends_on() -> None:
     text = "\n".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
     blocks = dict(re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL))
     working = {name: block for name, block in blocks.items() if "output:" in block}
-    assert len(working) == 10
+    assert len(working) >= 10
     for name, block in working.items():
         assert re.search(r'shell:\s+"slicewise \w+ ', block), name
         for directive in ("log", "benchmark", "resources"):
