@@ -2,19 +2,26 @@
 import re
 
 from slicewise import jobs, layout
-from slicewise.benchmarks import sgmri
+from slicewise.benchmarks import ct, sgmri
 from slicewise.pipeline import rules as job, targets
 from slicewise.report import run as report_files
 
 BENCHMARKS = PARAMS.active.benchmarks
 MODELS = PARAMS.active.models
+AGENTS = targets.agents(PARAMS)
 REPORT = jobs.report_job(PARAMS)
 
 
+def one_of(names):
+    """A pattern for exactly these names; for none of them, one that fits nothing."""
+    return "|".join(re.escape(name) for name in names) or "(?!)"
+
+
 wildcard_constraints:
-    benchmark="|".join(re.escape(name) for name in BENCHMARKS),
-    model="|".join(re.escape(name) for name in MODELS),
-    metric="|".join(sgmri.METRICS),
+    benchmark=one_of(BENCHMARKS),
+    model=one_of(MODELS),
+    agent=one_of(AGENTS),
+    metric=one_of((*sgmri.METRICS, *ct.CT_METRICS)),
 
 
 def up_to(stage):

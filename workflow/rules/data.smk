@@ -23,6 +23,23 @@ rule data_demo:
         "slicewise data demo --settings {params.cfg:q} > {log} 2>&1"
 
 
+rule data_chest:
+    output:
+        (PARAMS.data.chest.path / targets.DEMO_MANIFEST).as_posix(),
+    log:
+        "logs/data/chest.log",
+    benchmark:
+        "benchmarks_out/data/chest.tsv"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        cfg=job.chest(PARAMS),
+        code=job.code("chest"),
+    shell:
+        "slicewise data chest --settings {params.cfg:q} > {log} 2>&1"
+
+
 rule data_fetch:
     output:
         targets.strings(targets.FASTMRI_PLUS / name for name in targets.FASTMRI_PLUS_FILES),
@@ -56,7 +73,7 @@ rule data_build:
         runtime=30,
     params:
         cfg=lambda wildcards: job.data(PARAMS, wildcards.benchmark),
-        code=job.code("data"),
+        code=lambda wildcards: job.data_code(wildcards.benchmark),
     shell:
         "slicewise data build {wildcards.benchmark:q} --out {output.samples:q} --summary {output.summary:q}"
         " --settings {params.cfg:q} > {log} 2>&1"

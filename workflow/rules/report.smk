@@ -20,7 +20,7 @@ rule report_tables:
         runtime=60,
     params:
         cfg=job.report(PARAMS),
-        code=job.code("report", "tables"),
+        code=job.report_code(PARAMS, "tables"),
     shell:
         "slicewise report tables --settings {params.cfg:q} > {log} 2>&1"
 
@@ -40,7 +40,7 @@ rule report_figures:
         runtime=60,
     params:
         cfg=job.report(PARAMS),
-        code=job.code("report", "figures"),
+        code=job.report_code(PARAMS, "figures"),
     shell:
         "slicewise report figures --settings {params.cfg:q} > {log} 2>&1"
 
@@ -61,6 +61,6 @@ rule report_site:
         runtime=20,
     params:
         cfg=job.report(PARAMS),
-        code=job.code("report", "site"),
+        code=job.report_code(PARAMS, "site"),
     shell:
         "slicewise report site --settings {params.cfg:q} > {log} 2>&1"

@@ -10,6 +10,11 @@ rule score:
 
 rule score_model:
     input:
+        lambda wildcards: targets.strings(
+            targets.trajectories(PARAMS, wildcards.benchmark, wildcards.model)
+            if wildcards.metric == "tool_use"
+            else ()
+        ),
         samples=layout.samples("{benchmark}").as_posix(),
         parsed=layout.parsed("{benchmark}", "{model}").as_posix(),
     output:

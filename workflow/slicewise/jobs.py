@@ -75,6 +75,8 @@ class ReportModel(Settings):
     title: str
     backend: str
     baseline: str | None = None  # which baseline, where it is one: the oracle is not ranked, the blind ones are bars
+    of: str | None = None  # the model that an agent wraps
+    tool_classes: list[int] | None = None  # of an agent
     prompt: str | None = None  # of a language model
 
 
@@ -184,8 +186,18 @@ def _judge(params: Params) -> dict[str, Any]:
 
 
 def report_job(params: Params) -> ReportJob:
-    """The slice of the report."""
+    """The slice of the report.
+
+    Raises:
+        UserError: The suite mixes benchmarks on CT with others, which have no table in common.
+    """
     suite = params.active
+    mixed = {ct.is_ct(name) for name in suite.benchmarks}
+    if len(mixed) > 1:
+        raise UserError(
+            f"params.yaml: suites.{params.suite}.benchmarks: {suite.benchmarks} mixes CT with other benchmarks; make two "
+            "suites of them."
+        )
     models = [params.model(name) for name in suite.models]
     judge = suite.judge_of(params.score.protocol)
     declared = params.judges[judge]

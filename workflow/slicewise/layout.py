@@ -31,6 +31,16 @@ def answers(benchmark: str, model: str) -> Path:
     return stage("infer") / benchmark / model / "answers.parquet"
 
 
+def trajectories(benchmark: str, model: str) -> Path:
+    """Every turn of an agent."""
+    return answers(benchmark, model).with_name("trajectories.parquet")
+
+
+def pictures(benchmark: str, model: str) -> Path:
+    """The pictures that an agent saw, by content."""
+    return answers(benchmark, model).with_name("pictures.parquet")
+
+
 def parsed(benchmark: str, model: str) -> Path:
     """What was read from it."""
     return stage("parse") / benchmark / model / "parsed.parquet"

@@ -10,7 +10,7 @@ from slicewise.endpoints import Endpoint
 from slicewise.geometry import Convention
 from slicewise.settings import Name, Settings
 
-BASELINES = ("oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob")
+BASELINES = ("oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob", "blind-rules")
 
 
 class ModelBase(Settings):
@@ -33,7 +33,7 @@ class BaselineModel(ModelBase):
     """A rule or a small classical method that answers in text like any model."""
 
     backend: Literal["baseline"]
-    baseline: Literal["oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob"]
+    baseline: Literal["oracle", "blank", "always-yes", "majority", "random", "prior-box", "blob", "blind-rules"]
     seed: int = 0
 
 

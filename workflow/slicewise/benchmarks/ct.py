@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,7 +60,7 @@ class CtBenchmark:
 
 METRICS: dict[Family, tuple[str, ...]] = {
     "ctflowbench": ("choice", "tool_use"),
-    "rad3d": ("choice", "ct_text", "tool_use"),
+    "rad3d": ("choice", "ct_text", "bertscore", "judge", "tool_use"),
 }
 CT_METRICS = ("choice", "ct_text", "tool_use")
 
@@ -96,6 +97,15 @@ def ct_benchmark(benchmark_id: str) -> CtBenchmark:
 def class_of(tool: str) -> int | None:
     """The class of a tool, or ``None`` for a tool that the paper does not have."""
     return next((number for number, names in TOOL_CLASSES.items() if tool in names), None)
+
+
+_PATIENT = re.compile(r"(?P<patient>[a-z]+_\d+)_[a-z]+_\d+")
+
+
+def patient_of(volume_id: str) -> str:
+    """The patient of a volume named as in CT-RATE (``valid_12_a_1``); intervals are clustered by it."""
+    match = _PATIENT.fullmatch(volume_id)
+    return match["patient"] if match else volume_id
 
 
 SOP_ARROW = " > "

@@ -13,6 +13,7 @@ from slicewise.errors import ManyErrors, UserError
 from slicewise.jobs import DataJob
 
 if TYPE_CHECKING:
+    from slicewise.data.fetch import HubSource
     from slicewise.data.frames import Split
     from slicewise.data.sgmri import Loaded
 
@@ -64,6 +65,18 @@ def demo(out: Path | None, settings_json: str | None, params_file: Path) -> None
     phantom.make(settings, out or settings.path)
 
 
+@data.command()
+@click.option("--out", type=_FILE, help="Folder to write.  [default: data.chest.path of the settings]")
+@click.option("--settings", "settings_json", metavar="JSON", help="The phantoms' settings; default: from --params.")
+@_PARAMS
+def chest(out: Path | None, settings_json: str | None, params_file: Path) -> None:
+    """Make the chest phantoms of CT-FlowBench: volumes, marked regions, slices and reports."""
+    from slicewise.data.ctflowbench import chest as phantoms
+
+    settings = common.job(params.ChestSettings, settings_json, params_file, lambda p: p.data.chest)
+    phantoms.make(settings, out or settings.path)
+
+
 @data.group()
 def fetch() -> None:
     """Download data sets at pinned versions, resumed where they broke off."""
@@ -83,11 +96,57 @@ def fetch_sgmri(out: Path | None, repo: str | None, revision: str | None, params
     source = fetching.HubSource(
         repo or settings.repo, revision or settings.revision, "data.sgmri", fetching.SGMRI_PATTERNS
     )
+    _fetched(source, target)
+
+
+@fetch.command("rad3d")
+@click.option("--out", type=_FILE, help="Folder to write.  [default: data.rad3d.path of the settings]")
+@click.option("--images", is_flag=True, help="Also the archive of preprocessed test volumes.")
+@_PARAMS
+def fetch_rad3d(out: Path | None, images: bool, params_file: Path) -> None:
+    """Download the questions of 3D-RAD from the Hugging Face Hub."""
+    from slicewise.data import fetch as fetching
+
+    settings = params.load(params_file).data.rad3d
+    patterns = ("*.csv", "*.md", "LICENSE*", *(("*.zip",) if images else ()))
+    _fetched(fetching.HubSource(settings.repo, settings.revision, "data.rad3d", patterns), out or settings.path)
+
+
+@fetch.command("ct-rate")
+@click.option("--out", type=_FILE, help="Folder to write.  [default: data.ct_rate.path of the settings]")
+@click.option(
+    "--volumes",
+    metavar="FILE",
+    type=_FILE,
+    help="Also these volumes: a samples.parquet, or a text file with one name per line, such as valid_1_a_1.",
+)
+@_PARAMS
+def fetch_ct_rate(out: Path | None, volumes: Path | None, params_file: Path) -> None:
+    """Download the reports, labels and metadata of CT-RATE, and volumes by name (gated: HF_TOKEN must have access)."""
+    from slicewise.data import fetch as fetching
+
+    settings = params.load(params_file).data.ct_rate
+    named = () if volumes is None else tuple(f"*/{name}.nii.gz" for name in _volume_names(volumes))
+    patterns = ("dataset/*.csv", "*.md", "LICENSE*", *named)
+    _fetched(fetching.HubSource(settings.repo, settings.revision, "data.ct_rate", patterns), out or settings.path)
+
+
+def _volume_names(path: Path) -> list[str]:
+    if path.suffix == ".parquet":
+        return sorted({row["volume_id"] for row in artifacts.read_rows(path, columns=["volume_id"])})
+    if not path.is_file():
+        raise UserError(f"--volumes: '{path}' does not exist; expected a samples.parquet or a text file of names.")
+    return sorted({line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()})
+
+
+def _fetched(source: HubSource, target: Path) -> None:
+    from slicewise.data import fetch as fetching
+
     lock = fetching.from_hub(source, target)
     size = sum(file.size for file in lock.files)
     click.echo(f"{target}: {len(lock.files)} files, {size:,} bytes of {lock.repo} at commit {lock.commit}")
     if lock.revision != lock.commit:
-        click.echo(f"To pin this version set data.sgmri.revision: {lock.commit}")
+        click.echo(f"To pin this version set {source.setting}.revision: {lock.commit}")
 
 
 @fetch.command("fastmri-plus")

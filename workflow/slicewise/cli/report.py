@@ -21,7 +21,7 @@ _root = click.option(
 
 
 # Imported by name when it is called, so that the code which scores again is no part of what makes the tables.
-BESIDE = {"sensitivity": "slicewise.cli.sensitivity"}
+BESIDE = {"audit": "slicewise.cli.audit", "sensitivity": "slicewise.cli.sensitivity"}
 
 
 class _Group(click.Group):
@@ -57,8 +57,9 @@ def tables(settings_json: str | None, params_file: Path, root: Path) -> None:
 
     settings = _job(settings_json, params_file)
     run.tables(settings, root)
-    for benchmark in settings.benchmarks:
-        click.echo(f"table: {root / layout.table(benchmark, 'md')}")
+    main = run.ct_files.TABLES if run.is_ct(settings) else settings.benchmarks
+    for name in main:
+        click.echo(f"table: {root / layout.table(name, 'md')}")
 
 
 @report.command()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from slicewise import jobs
+from slicewise.benchmarks.ct import CT_METRICS
 from slicewise.benchmarks.sgmri import METRICS, NEURAL_METRICS
 from slicewise.cli import common
 from slicewise.errors import UserError
@@ -21,7 +22,7 @@ _FILE_DOOR = "slicewise.cli.score_file"
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--metric", type=click.Choice(METRICS), help="Stage: the metric to compute.")
+@click.option("--metric", type=click.Choice([*METRICS, *CT_METRICS]), help="Stage: the metric to compute.")
 @click.option("--benchmark", help="Id of the benchmark.")
 @click.option("--model", "models", multiple=True, help="Stage: name of a model; repeat it for several.")
 @click.option("--root", type=click.Path(path_type=Path), default=Path(), help="Stage: folder that holds results/.")

@@ -53,6 +53,7 @@ class Item:
     boxes: tuple[Box, ...]
     frames: tuple[Frame, ...]
     content: str
+    flags: tuple[str, ...] = ()
 
     @property
     def group(self) -> tuple[str, str, str, str]:
@@ -77,6 +78,7 @@ def item(row: Mapping[str, Any]) -> Item:
         boxes=tuple(Box(**box) for box in row["boxes"]),
         frames=tuple(Frame(**frame) for frame in row["frames"]),
         content=artifacts.sha256_json(dict(row)),
+        flags=tuple(row["flags"]),
     )
 
 

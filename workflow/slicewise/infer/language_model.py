@@ -58,6 +58,8 @@ class LanguageModel:
         return [self._request(item) for item in ordered]
 
     def _request(self, item: Item) -> Call | Answer:
+        if not item.frames and self.model.view != "text_only":
+            return Answer(item.sample_id, None, item.content, Outcome.NOT_RUN, error="the benchmark has no images")
         missing = [frame.number for frame in item.frames if frame.path is None]
         if missing and self.model.view != "text_only":
             if len(missing) == len(item.frames):
@@ -75,8 +77,8 @@ class LanguageModel:
         return Call(item, shown, build_request(self.model, item, prompt, shown))
 
     def _prompt(self, item: Item, numbers: list[int]) -> prompts.Prompt:
-        first = item.frames[0]
-        size = sent_size(first.width, first.height, self.model.endpoint)
+        first = item.frames[0] if item.frames else None
+        size = sent_size(first.width, first.height, self.model.endpoint) if first else (1, 1)
         return prompts.render(self.model.prompt, item, self.model.bbox_convention, numbers, size)
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from slicewise import jobs
+from slicewise.benchmarks import ct
 from slicewise.params import Params
 from slicewise.pipeline.digest import ROOT, code_digest
 from slicewise.settings import Settings
@@ -18,6 +19,7 @@ from slicewise.settings import Settings
 # The modules that a command runs, beside those that their own imports lead to.
 ENTRY: dict[str, tuple[str, ...]] = {
     "demo": ("slicewise.cli.data", "slicewise.data.phantom"),
+    "chest": ("slicewise.cli.data", "slicewise.data.ctflowbench.chest"),
     "fetch": ("slicewise.cli.data", "slicewise.data.fetch"),
     "data": ("slicewise.cli.data", "slicewise.data.run"),
     "infer": ("slicewise.cli.infer", "slicewise.infer.run"),
@@ -27,13 +29,20 @@ ENTRY: dict[str, tuple[str, ...]] = {
 }
 # Where a command chooses between modules, each job runs only its own: the modules that choose, and what they choose.
 CHOOSERS: dict[str, tuple[str, ...]] = {
+    "data": ("slicewise.data.run",),
     "infer": ("slicewise.infer.run",),
     "score": ("slicewise.score.run", "slicewise.score.neural"),
     "report": ("slicewise.report.run",),
 }
 _NEURAL = "slicewise.score.neural"
 CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
+    "data": {
+        "sgmri": (),
+        "ctflowbench": ("slicewise.data.ctflowbench.build",),
+        "rad3d": ("slicewise.data.rad3d",),
+    },
     "infer": {
+        "agent": ("slicewise.infer.agent.backend",),
         "baseline": ("slicewise.infer.baselines",),
         "file": ("slicewise.infer.answers_file",),
         "openai": ("slicewise.infer.language_model",),
@@ -47,6 +56,9 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
         "bertscore": (_NEURAL, "slicewise.score.bert"),
         "judge": (_NEURAL, "slicewise.score.judge", "slicewise.score.judge_llm"),
         "reasoning": (),
+        "choice": ("slicewise.score.ct_rows",),
+        "ct_text": ("slicewise.score.ct_text",),
+        "tool_use": ("slicewise.score.tool_use",),
         "card": (),
         "reference": ("slicewise.score.reference_rows",),
     },
@@ -68,11 +80,12 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "figures": ("slicewise.report.figures",),
         "site": ("slicewise.report.site", "slicewise.report.site.build"),
+        "ct": ("slicewise.report.ct.run",),
     },
 }
 # Metrics that need other metrics of the same item first.
 PARTS = {"answer": ("similarity",), "reasoning": ("bleu", "rouge_l", "bertscore", "judge")}
-MODEL_METRICS = ("bleu", "rouge_l", "grounding")  # one job per model
+MODEL_METRICS = ("bleu", "rouge_l", "grounding", "choice", "ct_text", "tool_use")  # one job per model
 SUITE_METRICS = ("similarity", "bertscore", "judge", "answer", "reasoning")  # one job over all models
 
 
@@ -87,6 +100,16 @@ def code(command: str, *chosen: str, root: Path = ROOT) -> str:
     return code_digest(*ENTRY[command], *own, without=frozenset(edges if chosen else ()), root=root)
 
 
+def data_code(benchmark: str) -> str:
+    """Digest of the code that makes a benchmark's items."""
+    return code("data", ct.ct_benchmark(benchmark).family if ct.is_ct(benchmark) else "sgmri")
+
+
+def report_code(params: Params, part: str) -> str:
+    """Digest of the code behind ``tables``, ``figures`` or ``site``; a suite on CT has another one."""
+    return code("report", "ct" if all(map(ct.is_ct, params.active.benchmarks)) else part)
+
+
 def canonical(job: Settings) -> str:
     """The settings of a job as one line of JSON with sorted keys."""
     return json.dumps(job.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
@@ -95,6 +118,11 @@ def canonical(job: Settings) -> str:
 def demo(params: Params) -> str:
     """Settings of the phantoms."""
     return canonical(params.data.demo)
+
+
+def chest(params: Params) -> str:
+    """Settings of the chest phantoms."""
+    return canonical(params.data.chest)
 
 
 def data(params: Params, benchmark: str) -> str:

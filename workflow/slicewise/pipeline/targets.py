@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from slicewise import jobs, layout
-from slicewise.benchmarks import sgmri
+from slicewise.benchmarks import ct, sgmri
 from slicewise.data import files
+from slicewise.data.rad3d import files as rad3d_files
 from slicewise.errors import UserError
-from slicewise.params import FileModel, Frames, Params
+from slicewise.params import AgentModel, FileModel, Frames, Params
 from slicewise.report import run
 
 DEMO_MANIFEST = "manifest.json"
@@ -24,18 +25,44 @@ FASTMRI_PLUS_FILES = ("brain.csv", "knee.csv")
 def data(params: Params) -> list[Path]:
     """The items of every benchmark, and the phantoms that some are made from."""
     paths = [path(b) for b in params.active.benchmarks for path in (layout.samples, layout.data_summary)]
-    return [*demo(params), *paths]
+    return [*demo(params), *chest(params), *paths]
 
 
 def demo(params: Params) -> list[Path]:
     """The manifest of the phantoms, when a benchmark of the suite is made from them."""
-    uses = any(sgmri.benchmark(name).source == "demo" for name in params.active.benchmarks)
+    asked = (sgmri.benchmark(name) for name in params.active.benchmarks if not ct.is_ct(name))
+    uses = any(benchmark.source == "demo" for benchmark in asked)
     return [params.data.demo.path / DEMO_MANIFEST] if uses else []
 
 
+def chest(params: Params) -> list[Path]:
+    """The manifest of the chest phantoms, likewise."""
+    asked = (ct.ct_benchmark(name) for name in params.active.benchmarks if ct.is_ct(name))
+    uses = any(benchmark.source == "phantom" for benchmark in asked)
+    return [params.data.chest.path / DEMO_MANIFEST] if uses else []
+
+
 def infer(params: Params) -> list[Path]:
-    """The answers of every model on every benchmark."""
-    return [layout.answers(b, m) for b in params.active.benchmarks for m in params.active.models]
+    """The answers of every model on every benchmark, and the trajectories of agents."""
+    pairs = [(b, m) for b in params.active.benchmarks for m in params.active.models]
+    return [path for b, m in pairs for path in (layout.answers(b, m), *trajectories(params, b, m))]
+
+
+def trajectories(params: Params, benchmark: str, model: str) -> list[Path]:
+    """What an agent leaves beside its answers; nothing for other models."""
+    if not isinstance(params.model(model), AgentModel):
+        return []
+    return [layout.trajectories(benchmark, model), layout.pictures(benchmark, model)]
+
+
+def agents(params: Params) -> list[str]:
+    """The models of the suite that are agents."""
+    return [name for name in params.active.models if isinstance(params.model(name), AgentModel)]
+
+
+def metrics(benchmark: str) -> tuple[str, ...]:
+    """The metrics of a benchmark."""
+    return ct.ct_benchmark(benchmark).metrics if ct.is_ct(benchmark) else sgmri.METRICS
 
 
 def parse(params: Params) -> list[Path]:
@@ -46,7 +73,7 @@ def parse(params: Params) -> list[Path]:
 def score(params: Params) -> list[Path]:
     """Every metric of every model on every benchmark."""
     suite = params.active
-    return [layout.score(b, m, metric) for b in suite.benchmarks for m in suite.models for metric in sgmri.METRICS]
+    return [layout.score(b, m, metric) for b in suite.benchmarks for m in suite.models for metric in metrics(b)]
 
 
 def report(params: Params) -> list[Path]:
@@ -74,6 +101,8 @@ def sources(params: Params, benchmark: str) -> list[Path]:
     Raises:
         UserError: A file that the user has to provide is missing.
     """
+    if ct.is_ct(benchmark):
+        return _ct_sources(params, benchmark)
     declared = sgmri.benchmark(benchmark)
     if declared.source == "demo":
         return demo(params)
@@ -86,6 +115,21 @@ def sources(params: Params, benchmark: str) -> list[Path]:
             _provided(settings.frames_root / "manifest.csv", "data.sgmri.frames_root", "slicewise data frames")
         )
     return found
+
+
+def _ct_sources(params: Params, benchmark: str) -> list[Path]:
+    source = ct.ct_benchmark(benchmark).source
+    if source == "phantom":
+        return chest(params)
+    if source == "ct-rate":
+        return [_provided(params.data.ct_rate.reports, "data.ct_rate.reports", "slicewise data fetch ct-rate")]
+    files_ = rad3d_files(params.data.rad3d.path)
+    if not files_:
+        raise UserError(
+            f"params.yaml: data.rad3d.path: '{params.data.rad3d.path}' has no test CSV; set it to the released folder, "
+            "or run `slicewise data fetch rad3d`."
+        )
+    return files_
 
 
 def _annotations(folder: Path | None) -> list[Path]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slicewise import artifacts, layout
+from slicewise.benchmarks import ct
 from slicewise.jobs import ReportJob
+from slicewise.report.ct import files as ct_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +22,15 @@ FIGURES = ("scores", "boxes", "outcomes", "iou", "offsets", "examples", "reprodu
 PAGE = layout.stage("report") / "index.html"
 
 
+def is_ct(job: ReportJob) -> bool:
+    """Whether the suite is one of CT benchmarks, whose report has other tables and figures."""
+    return all(ct.is_ct(name) for name in job.benchmarks)
+
+
 def table_outputs(job: ReportJob) -> list[Path]:
     """Every file that :func:`tables` writes, relative to the project's root."""
+    if is_ct(job):
+        return ct_files.tables()
     report = layout.stage("report")
     names = [*DIAGNOSTICS, *(f"breakdown-{name}" for name in BREAKDOWNS)]
     return [
@@ -41,6 +50,8 @@ def figure_names(job: ReportJob) -> list[str]:
 
 def figure_outputs(job: ReportJob) -> list[Path]:
     """Every file that :func:`figures` writes, relative to the project's root."""
+    if is_ct(job):
+        return ct_files.figures()
     return [layout.figure(name, suffix) for name in figure_names(job) for suffix in ("pdf", "png")]
 
 
@@ -80,6 +91,11 @@ def tables(job: ReportJob, root: Path) -> None:
     Raises:
         UserError: A score file is missing or wrong.
     """
+    if is_ct(job):
+        from slicewise.report.ct import run as ct_run
+
+        ct_run.write_tables(job, root)
+        return
     from slicewise.report import cells as cells_module
     from slicewise.report import collect, diagnostics, grids, metrics
 
@@ -164,6 +180,11 @@ def figures(job: ReportJob, root: Path) -> None:
     Raises:
         UserError: The tables are missing, or a frame cannot be read.
     """
+    if is_ct(job):
+        from slicewise.report.ct import run as ct_run
+
+        ct_run.write_figures(job, root)
+        return
     from slicewise.report import figures as drawings
 
     drawings.draw(job, root)
@@ -179,6 +200,11 @@ def site(job: ReportJob, root: Path) -> None:
     Raises:
         UserError: The tables are missing.
     """
+    if is_ct(job):
+        from slicewise.report.ct import run as ct_run
+
+        ct_run.write_site(job, root)
+        return
     from slicewise.report.site import build
 
     artifacts.write_text(root / PAGE, build.render(job, root))

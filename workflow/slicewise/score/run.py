@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slicewise import artifacts
+from slicewise.benchmarks import ct
 from slicewise.benchmarks.sgmri import A_TASKS, AR_WEIGHTS, NEURAL_METRICS, V_TASKS
 from slicewise.errors import UserError
 from slicewise.jobs import ScoreJob
@@ -76,7 +77,11 @@ def score_models(
 
 
 def _texts(job: ScoreJob, paths: Paths) -> Iterator[list[Texts]]:
-    """The texts that AR compares, by protocol."""
+    """The texts that AR compares, by protocol; on CT the boxed answers of the open tasks."""
+    if ct.is_ct(job.benchmark):
+        from slicewise.score import ct_text
+
+        return ct_text.answers(paths)
     return card_texts(job, paths) if job.protocol == "card" else reference_rows.texts(paths, strip_localization_text)
 
 
@@ -191,6 +196,27 @@ def _reasoning_row(paths: Paths, sample_id: str, rows: dict[str, Row | None], co
     }
 
 
+# --- CT: the same under every protocol ---------------------------------------------------------------------------
+
+
+def _choice(job: ScoreJob, paths: Paths) -> Iterator[list[Row]]:
+    from slicewise.score import ct_rows
+
+    return ct_rows.rows(job.protocol, paths)
+
+
+def _ct_text(job: ScoreJob, paths: Paths) -> Iterator[list[Row]]:
+    from slicewise.score import ct_text
+
+    return ct_text.rows(job.protocol, paths)
+
+
+def _tool_use(job: ScoreJob, paths: Paths) -> Iterator[list[Row]]:
+    from slicewise.score import tool_use
+
+    return tool_use.rows(job.protocol, paths)
+
+
 # --- protocol reference ---------------------------------------------------------------------------------------------
 
 
@@ -227,4 +253,7 @@ PER_MODEL: dict[str, Callable[[ScoreJob, Paths], Iterator[list[Row]]]] = {
     "rouge_l": _rouge_l,
     "reasoning": _reasoning,
     "grounding": _grounding,
+    "choice": _choice,
+    "ct_text": _ct_text,
+    "tool_use": _tool_use,
 }

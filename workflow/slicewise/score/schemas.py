@@ -82,6 +82,32 @@ _GROUNDING: Fields = [
     ("false_positives_on_normal", pa.int32(), True),
 ]
 
+_INTS = pa.list_(pa.field("item", pa.int32(), nullable=False))
+_CT_TEXT: Fields = [  # value: BLEU-4 of the sample, effective order
+    ("bleu1", pa.float64(), True),
+    ("bleu4_unsmoothed", pa.float64(), True),
+    ("ceiling", pa.float64(), True),  # bleu4_unsmoothed of the reference against itself
+    ("rouge_l", pa.float64(), True),
+    ("value_right", pa.bool_(), True),  # number and unit; null where the gold has no number
+    ("matched", _INTS, True),  # n-grams shared with the reference, by order
+    ("total", _INTS, True),  # n-grams of the candidate, by order
+    ("candidate_tokens", pa.int32(), True),
+    ("reference_tokens", pa.int32(), True),
+]
+_TOOL_USE: Fields = [  # value: share of calls with a right name and right arguments
+    *(
+        (name, pa.int32(), False)
+        for name in (
+            "calls", "name_errors", "argument_errors", "domain_errors", "format_errors", "repaired",
+            "claim_before_load", "picture_not_interpreted", "raw_coordinates", "missing_unit", "turns",
+        )
+    ),
+    ("tokens", pa.int64(), False),
+    ("sop_agreement", pa.float64(), True),
+    ("excess_calls", pa.int32(), True),
+    ("order_violations", pa.int32(), True),
+]  # fmt: skip
+
 EXTRA: dict[str, Fields] = {
     "answer": _ANSWER,
     "similarity": [],
@@ -91,6 +117,9 @@ EXTRA: dict[str, Fields] = {
     "judge": _JUDGE,
     "reasoning": _REASONING,
     "grounding": _GROUNDING,
+    "choice": _ANSWER,
+    "ct_text": _CT_TEXT,
+    "tool_use": _TOOL_USE,
 }
 
 

@@ -20,6 +20,9 @@ NAMES = {
     "judge": "judge",
     "reasoning": "AR",
     "grounding": "V",
+    "choice": "accuracy",
+    "ct_text": "CT text",
+    "tool_use": "tools",
 }
 
 

@@ -134,9 +134,7 @@ def _place(region: Region, _all: Sequence[Region], draw: random.Random) -> Draft
     places = [f"{zone} third of the {side} lung" for side in ("left", "right") for zone in ("upper", "middle", "lower")]
     right_text = f"{region.zone} third of the {region.side} lung"
     options, right = shuffled(right_text, [place for place in places if place != right_text], draw)
-    text = (
-        f"In which part of the lungs, by thirds of their height, does the structure marked as region {region.label} lie?"
-    )
+    text = f"In which part of the lungs, by thirds of their height, does the structure marked as region {region.label} lie?"
     return Draft("sm", "place", region.kind, text, options, right)
 
 
@@ -190,5 +188,3 @@ def _height(regions: Sequence[Region], draw: random.Random) -> Draft | None:
     options = tuple(f"region {region.label}" for region in chosen)
     text = "The centre of which marked region lies nearest to the head?"
     return Draft("sm", "height", "all", text, options, chosen.index(highest))
-
-

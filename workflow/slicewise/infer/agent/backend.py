@@ -39,7 +39,7 @@ class AgentBackend:
 
         Args:
             model: The declared agent; ``endpoint`` is resolved.
-            settings: How language models are called; ``replay`` makes no tool call either.
+            settings: How language models are called.
             root: The folder that the tools may read.
             toolbox: Other tools than the project's own, for tests.
             store: Folder of the response store; the store of tool calls lies in it.
@@ -77,10 +77,9 @@ class AgentBackend:
         self, cases: Sequence[Case], policy: Policy, tools: Sequence[Tool], calls: ToolStore, client: Client | None
     ) -> Iterator[Answer]:
         size = SIDE_BY_SIDE if client is not None else 1
-        replay = self.settings.mode == "replay"
         for start in range(0, len(cases), size):
             runs = [
-                Run(case, policy, tools, Session(self.toolbox, calls, case.files, replay=replay), self.model.limits)
+                Run(case, policy, tools, Session(self.toolbox, calls, case.files), self.model.limits)
                 for case in cases[start : start + size]
             ]
             drive(runs, client, self.model.limits.seconds)

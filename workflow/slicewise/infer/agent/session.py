@@ -21,16 +21,15 @@ _IDS = ("volume_id", "mask_id", "id")
 class Session:
     """The tools of one question."""
 
-    def __init__(self, toolbox: Toolbox, store: ToolStore, files: str, *, replay: bool = False) -> None:
+    def __init__(self, toolbox: Toolbox, store: ToolStore, files: str) -> None:
         """Bind what it works with.
 
         Args:
             toolbox: Opens servers.
             store: Keeps observations.
             files: Digest of the case's files.
-            replay: Never open a server; a call that is not stored is an error.
         """
-        self._toolbox, self._store, self._files, self._replay = toolbox, store, files, replay
+        self._toolbox, self._store, self._files = toolbox, store, files
         self._server: Server | None = None
         self._done: list[tuple[str, dict[str, Any], Observation]] = []
         self._opened: list[str] = []
@@ -39,16 +38,11 @@ class Session:
         """Make a call that passed the agent's own check; returns its key and what it gave.
 
         Raises:
-            UserError: Replay, and the call is not stored; or an earlier call gives something else now.
+            UserError: An earlier call of the session gives something else now than what is stored of it.
         """
         key = call_key(tool, arguments, self._files, self._opened)
         found = self._store.get(key)
         if found is None:
-            if self._replay:
-                raise UserError(
-                    f"replay: the store of tool calls has no '{tool}' with {dict(arguments)}; set 'llm.mode: live' to "
-                    "make the call, or bring the store that has it."
-                )
             found = self._live().call(tool, arguments)
             self._store.put(key, found)
         self._done.append((tool, dict(arguments), found))

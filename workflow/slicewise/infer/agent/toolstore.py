@@ -1,28 +1,42 @@
 """Every tool call by content: what was called with what, on which files, with what open, and what came back.
 
-The key of a call is the SHA-256 of the tool, its arguments, the digest of the case's files and the ids that were open
-before it. A call that is stored is not made again, so a trajectory replays offline to the byte.
+The key of a call is the SHA-256 of the tools' code, the tool, its arguments, the digest of the case's files and the ids
+that were open before it. A call that is stored is not made again; one that is not is made again with the same result,
+because tools are deterministic and need no network. So a trajectory replays offline to the byte.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+import slicewise
 from slicewise import artifacts
 from slicewise.errors import UserError
 from slicewise.infer.agent.tools import Observation
 
-VERSION = 1  # of the tools' behaviour; raise it when a tool answers the same call otherwise
 BUSY_SECONDS = 60
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (key TEXT PRIMARY KEY, record TEXT NOT NULL, digest TEXT NOT NULL, png BLOB);
 """
+
+
+@cache
+def tools_version() -> str:
+    """Digest of the tools' own code: what an edited tool gave before is never taken for what it gives now."""
+    digest = hashlib.sha256()
+    package = Path(slicewise.__file__).parent
+    for path in sorted(p for part in ("imaging", "mcp") for p in (package / part).glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()[:16]
 
 
 def call_key(tool: str, arguments: Mapping[str, Any], files: str, opened: Sequence[str]) -> str:
@@ -34,8 +48,8 @@ def call_key(tool: str, arguments: Mapping[str, Any], files: str, opened: Sequen
         files: Digest of the case's files.
         opened: Ids that the session has given out before, in order.
     """
-    identity = {"version": VERSION, "tool": tool, "arguments": dict(arguments), "files": files, "opened": list(opened)}
-    return artifacts.sha256_json(identity)
+    identity = {"tool": tool, "arguments": dict(arguments), "files": files, "opened": list(opened)}
+    return artifacts.sha256_json({"tools": tools_version(), **identity})
 
 
 class ToolStore:

@@ -8,6 +8,7 @@
                 blind rules, because it has seen the gold that it is scored on
 ``random``      uniform over the item's options or yes and no, a count or text of another item, a uniform box
 ``prior-box``   the majority and the mean gold box of all other volumes: a blind rule that has not seen its own gold
+``blind-rules`` fixed rules for the choices on CT that read the question and no image
 ``blob``        looks at the pixels (:mod:`slicewise.infer.blob`)
 =============== =====================================================================================================
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 from slicewise.infer.baselines.base import BaselineBackend, Rule
 from slicewise.infer.baselines.blind import AlwaysYesRule, BlankRule, RandomRule
 from slicewise.infer.baselines.blob import BlobRule
+from slicewise.infer.baselines.ct import CtBlindRule
 from slicewise.infer.baselines.oracle import OracleRule
 from slicewise.infer.baselines.prior import MajorityRule, PriorBoxRule
 from slicewise.jobs import InferJob
@@ -32,6 +34,7 @@ RULES: dict[str, type[Rule]] = {
     "random": RandomRule,
     "prior-box": PriorBoxRule,
     "blob": BlobRule,
+    "blind-rules": CtBlindRule,
 }
 
 
