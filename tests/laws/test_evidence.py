@@ -18,14 +18,31 @@ from slicewise import layout
 pytestmark = pytest.mark.laws
 ROOT = Path(__file__).parents[2]
 BENCHMARK = "sgmri-demo-volume"
-MODELS = ["oracle", "prior-box", "vlm"]
+MODELS = ["oracle", "boxer", "vlm"]
+# A server whose every answer has a box, and whose verdicts and words are a function of the request.
+SERVER = """
+import asyncio, importlib.util, sys
+spec = importlib.util.spec_from_file_location("fake_server", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+
+def reply(body):
+    text = module.answer(body)
+    return text if body.get("response_format") else f"Frame 2: <bbx>[60, 80, 40, 30]</bbx> {text}"
+
+async def main():
+    print(await module.serve(module.FakeServer(reply=reply), 0), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A language model on loopback whose reply is a function of the request."""
-    script = ROOT / "tests/llm/fake_server.py"
-    server = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", SERVER, str(ROOT / "tests/llm/fake_server.py")]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
     server.terminate()
@@ -55,8 +72,9 @@ def project(make_project: Callable[..., Any], laws: Any, url: str) -> Any:
     judges = {
         name: {"kind": "llm", "endpoint": {**endpoint, "model": name}} for name in ("first-judge", "second-judge")
     }
-    vlm = {"name": "vlm", "backend": "openai", "view": "text_only", "prompt": "minimal", "endpoint": endpoint}
-    project.change(models=[*raw["models"], vlm], judges={**raw["judges"], **judges})
+    shared = {"backend": "openai", "view": "text_only", "prompt": "minimal", "endpoint": endpoint}
+    models = [{"name": name, "bbox_convention": "abs_xywh_original", **shared} for name in ("vlm", "boxer")]
+    project.change(models=[*raw["models"], *models], judges={**raw["judges"], **judges})
     for name in _tracked():
         (project.root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, project.root / name)
@@ -67,7 +85,7 @@ def project(make_project: Callable[..., Any], laws: Any, url: str) -> Any:
     for model in raw["models"]:
         if model["name"] == "vlm":
             model["prompt"] = "icl"
-        if model["name"] == "prior-box":
+        if model["name"] == "boxer":
             model["frame_base"] = 0
     project.change(models=raw["models"], suites__demo__judge="second-judge")
     _version(project, laws, "second")
@@ -117,7 +135,7 @@ def test_compare_names_what_differs_and_nothing_else(project: Any, tmp_path: Pat
     }
     assert settings == {
         "models.vlm.prompt": ("prompt", "minimal", "icl"),
-        "models.prior-box.frame_base": ("parser", "1", "0"),
+        "models.boxer.frame_base": ("parser", "1", "0"),
         "judge.is": ("judge", "first-judge", "second-judge"),
         "judge.endpoint.model": ("judge", "first-judge", "second-judge"),
     }
@@ -131,8 +149,8 @@ def test_compare_names_what_differs_and_nothing_else(project: Any, tmp_path: Pat
     assert set(prompted["because"]) == {"models.vlm.prompt"}
     assert set(prompted["model_a"]) == {"vlm"}
     parsed = changes[changes["changed"].str.startswith("reading")]
-    assert set(parsed["because"]) == {"models.prior-box.frame_base"}
-    assert set(parsed["model_a"]) == {"prior-box"}
+    assert set(parsed["because"]) == {"models.boxer.frame_base"}
+    assert set(parsed["model_a"]) == {"boxer"}
     judged = changes[changes["changed"] == "AR"]
     assert set(judged["because"]) == {"judge.endpoint.model, judge.is"}
     assert len(judged)
