@@ -151,8 +151,9 @@ def _farthest(inside: Bools, middle: Bools, start: tuple[int, int, int]) -> tupl
     from skimage.graph import MCP_Geometric
 
     reach, _ = MCP_Geometric(np.where(inside, 1.0, -1.0)).find_costs([start])
-    z, y, x = np.unravel_index(int(np.where(middle & np.isfinite(reach), reach, -1.0).argmax()), inside.shape)
-    return int(z), int(y), int(x)
+    best = int(np.where(middle & np.isfinite(reach), reach, -1.0).argmax())
+    z, y, x = (int(at) for at in np.unravel_index(best, inside.shape))
+    return z, y, x
 
 
 def _path(inside: Bools, wall: Floats, first: tuple[int, int, int], last: tuple[int, int, int]) -> Floats:
@@ -185,7 +186,8 @@ def _centred(points: Floats, inside: Bools, wall: Floats) -> Floats:
 
     voxels = np.argwhere(inside).astype(np.float64)
     depth = ndimage.map_coordinates(wall, points.T, order=1)
-    gaps, owner = cKDTree(points).query(voxels)
+    found = cKDTree(points).query(voxels)
+    gaps, owner = np.asarray(found[0]), np.asarray(found[1])
     near = (gaps <= 1.5 * depth[owner]) & (owner > 0) & (owner < len(points) - 1)
     count = np.bincount(owner[near], minlength=len(points))
     sums = np.stack([np.bincount(owner[near], voxels[near, axis], len(points)) for axis in range(3)], axis=1)
