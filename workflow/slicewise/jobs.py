@@ -126,8 +126,8 @@ def _volumes(params: Params, benchmark: str) -> Path:
     """The folder that an agent's tools may read."""
     if not ct.is_ct(benchmark):
         raise UserError(
-            f"params.yaml: suites: benchmark '{benchmark}' has slices and no volumes, which an agent needs; expected one "
-            f"of {sorted(ct.CT_BENCHMARKS)}."
+            f"params.yaml: suites: benchmark '{benchmark}' has slices and no volumes, which an agent needs; expected "
+            f"one of {sorted(ct.CT_BENCHMARKS)}."
         )
     return params.data.chest.path if ct.ct_benchmark(benchmark).source == "phantom" else params.data.ct_rate.path
 
@@ -195,8 +195,8 @@ def report_job(params: Params) -> ReportJob:
     mixed = {ct.is_ct(name) for name in suite.benchmarks}
     if len(mixed) > 1:
         raise UserError(
-            f"params.yaml: suites.{params.suite}.benchmarks: {suite.benchmarks} mixes CT with other benchmarks; make two "
-            "suites of them."
+            f"params.yaml: suites.{params.suite}.benchmarks: {suite.benchmarks} mixes CT with other benchmarks; make "
+            "two suites of them."
         )
     models = [params.model(name) for name in suite.models]
     judge = suite.judge_of(params.score.protocol)
@@ -212,6 +212,8 @@ def report_job(params: Params) -> ReportJob:
                 title=m.title or m.name,
                 backend=m.backend,
                 baseline=getattr(m, "baseline", None),
+                of=getattr(m, "of", None),
+                tool_classes=getattr(m, "tool_classes", None),
                 prompt=getattr(m, "prompt", None),
             )
             for m in models

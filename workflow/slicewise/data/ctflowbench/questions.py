@@ -22,8 +22,9 @@ NATURE = {
 }
 OTHER_NATURE = ("lesion of pure fat", "air-filled cavity")
 MEASURABLE_MM = 10.0
-BANDS = ((0.0, 6.0, "below 6 mm"), (6.0, 8.0, "6 to 8 mm"), (8.0, 30.0, "above 8 mm, up to 30 mm"))
-BAND_OVER = "above 30 mm"
+# The size limits of Lung-RADS for solid nodules.
+BANDS = ((0.0, 6.0, "below 6 mm"), (6.0, 8.0, "6 to 8 mm"), (8.0, 15.0, "8 to 15 mm"))
+BAND_OVER = "above 15 mm"
 CLEAR_MM = 1.0  # a size this near a threshold is not asked about: measuring it is no better than that
 
 

@@ -9,6 +9,7 @@ where it does not understand it or a tool is switched off.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from slicewise.llm.request import Request
 
 _REGIONS = re.compile(r"\bregions? (?P<first>\d+)(?: and (?P<second>\d+))?", re.IGNORECASE)
 _VALUE = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>mm|mL|HU)\b")
-_EDGES = re.compile(r"(?P<edge>\d+(?:\.\d+)?) mm")
 # HU: air, fat, fluid, soft tissue, calcium.
 NATURE = ((-2000.0, -300.0, "air"), (-300.0, -25.0, "fat"), (-25.0, 16.0, "fluid"), (16.0, 200.0, "soft-tissue"))
 DENSE = "calcification"
@@ -204,17 +204,15 @@ def _answer_measurable(chart: Chart) -> str | None:
 
 
 def _answer_band(chart: Chart) -> str | None:
-    """The band of which the value passes the lower edge, but not the upper one."""
+    """The option whose limits hold the longest diameter."""
     long = (chart.results[0] or {})["long_mm"]
     for letter, text in sorted(chart.case.item.options.items()):
-        edges = [float(match["edge"]) for match in _EDGES.finditer(text)]
-        span = re.search(r"(\d+) to (\d+) mm", text)
-        low, high = (float(span[1]), float(span[2])) if span else (edges[0], edges[-1])
+        edges = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
         if text.startswith("below"):
-            low = 0.0
-        elif text.startswith("above") and len(edges) == 1:
-            high = float("inf")
-        if low < long <= high:
+            edges.insert(0, 0.0)
+        elif text.startswith("above"):
+            edges.append(math.inf)
+        if len(edges) == 2 and edges[0] < long <= edges[1]:
             return letter
     return None
 
