@@ -68,14 +68,25 @@ def _model(root: Path, sample: Mapping[str, Any], model: str) -> Iterator[str]:
         if row is not None:
             yield f"  scored, {metric}:"
             yield from (f"    {key}: {_word(value)}" for key, value in row.items() if value not in (None, [], ""))
-            yield from (f"    {line}" for line in _cells(name, sample["task"], metric))
+            yield from (f"    {line}" for line in _cells(root, sample, model, metric))
 
 
-def _cells(name: str, task: str, metric: str) -> Iterator[str]:
-    """The column of the table that the value enters."""
+def _cells(root: Path, sample: Mapping[str, Any], model: str, metric: str) -> Iterator[str]:
+    """The cell of the table that the value enters, with what the report made of it where there is one."""
+    name = sample["benchmark"]
+    path = root / layout.table("cells", "parquet")
+    cells = artifacts.read_rows(path) if path.is_file() else []
     for column in COLUMNS[benchmark(name).level]:
-        if column.metric == metric and column.task == task:
-            yield f"column: {column.title} of {name}"
+        if column.metric == metric and column.task == sample["task"]:
+            made = [c for c in cells if (c["benchmark"], c["model"], c["column"]) == (name, model, column.key)]
+            yield f"cell: {column.title} of {name}{f' = {_cell(made[0])}' if made else ''}"
+
+
+def _cell(cell: Mapping[str, Any]) -> str:
+    if cell["value"] is None:
+        return "no number: no item has a result"
+    ends = "" if cell["low"] is None else f", interval {100 * cell['low']:.2f} to {100 * cell['high']:.2f}"
+    return f"{100 * cell['value']:.2f}{ends}, n {cell['n']}"
 
 
 def _row(path: Path, sample_id: str) -> dict[str, Any] | None:
