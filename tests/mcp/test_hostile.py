@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import os
 import resource
@@ -144,6 +145,29 @@ def test_unknown_tools_and_closed_volumes(world: World) -> None:
         assert desk.ok("load_data", path="chest.nii.gz")["volume_id"] == first
     finally:
         desk.close()
+
+
+def test_open_volumes_are_bounded_in_bytes(world: World) -> None:
+    desk = Desk(world.root, limits=Limits(max_open_bytes=2 * world.chest.hu.nbytes))
+    try:
+        first = desk.ok("load_data", path="chest.nii.gz")["volume_id"]
+        for axis in ("x", "y"):
+            desk.ok("edit_geometry", id=first, op="flip", axis=axis)
+        found = [desk.call("edit_geometry", id=first, op="flip", axis="z").is_error]
+        assert found == [False]
+        last = desk.ok("edit_geometry", id=first, op="resample_iso", value_mm=2.0)["id"]  # larger than the bound alone
+        assert desk.ok("view_slice", volume_id=last, index=1)["index"] == 1
+        assert "was closed" in desk.error("view_slice", volume_id=first, index=1)
+    finally:
+        desk.close()
+
+
+def test_many_calls_at_once_are_all_answered(desk: Desk, volume_id: str) -> None:
+    async def all_at_once() -> list[int]:
+        calls = (desk.client.call_tool("view_slice", {"volume_id": volume_id, "index": z}) for z in range(24))
+        return [one.structured_content["index"] for one in await asyncio.gather(*calls)]
+
+    assert desk.loop.run_until_complete(all_at_once()) == list(range(24))
 
 
 def test_a_call_that_takes_too_long_is_answered_and_the_server_lives(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import socket
 import subprocess
@@ -52,11 +53,22 @@ def test_http(world: World) -> None:
         try:
             _wait_for(port, server)
             found = talk(f"http://127.0.0.1:{port}/mcp", session)
+            foreign = _status(port, "attacker.example")
         finally:
             server.terminate()
+    assert 400 <= foreign < 500  # a page on another site cannot reach the tools through the browser
     assert found["names"] == 14
     assert found["kinds"] == EXPECTED_KINDS
     assert found["error"].startswith("E_NOT_FOUND: ")
+
+
+def _status(port: int, host: str) -> int:
+    """Status of a request that names another host, as a rebound DNS name would."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    headers = {"Host": host, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    connection.request("POST", "/mcp", body, headers)
+    return connection.getresponse().status
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes], seconds: float = 30.0) -> None:

@@ -17,6 +17,7 @@ class Limits:
         max_files: Files of one series.
         max_volumes: Open volumes; the one that was used least recently is closed first.
         max_masks: Kept masks, likewise.
+        max_open_bytes: Bytes of all open volumes, and of all kept masks; the newest one is always kept.
         max_side_px: Longest side of a picture.
         max_roi_voxels: Voxels of a region whose shape or texture is described.
         seconds: Wall time of one call.
@@ -27,6 +28,7 @@ class Limits:
     max_files: int = 4096
     max_volumes: int = 4
     max_masks: int = 16
+    max_open_bytes: int = 2**31
     max_side_px: int = 1024
     max_roi_voxels: int = 20_000_000
     seconds: float = 120.0

@@ -233,6 +233,8 @@ def _pngs(paths: list[Path], limits: Limits) -> _Raw:
                 if picture.mode not in ("L", "I;16", "1"):
                     raise ImagingError(Code.FORMAT, f"a picture has mode {picture.mode}, expected one gray channel.")
                 planes.append(np.asarray(picture).astype(np.int32))
+        except Image.DecompressionBombError as error:
+            raise ImagingError(Code.LIMIT, "a picture of the folder is far too large.") from error
         except (OSError, SyntaxError) as error:
             raise ImagingError(Code.FORMAT, "a picture of the folder cannot be decoded.") from error
         if planes[-1].shape != planes[0].shape:

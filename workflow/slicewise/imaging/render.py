@@ -146,7 +146,7 @@ class Canvas:
         """Orientation letters at the four edges, a 5 cm bar at the lower right, the caption at the lower left."""
         pen = ImageDraw.Draw(self.image)
         width, height = self.size
-        size = 14 if min(width, height) >= 220 else 10
+        size = 14 if min(width, height) >= 150 else 11
         left, right, top, bottom = MARKS[self.view.plane]
         middle, centre = height / 2, width / 2
         spots = ((left, 3, middle, "lm"), (right, width - 3, middle, "rm"), (top, centre, 2, "ma"))

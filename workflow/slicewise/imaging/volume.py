@@ -72,6 +72,11 @@ class Volume:
         """Digest of shape, spacing, place and intensities."""
         return digest(self.hu, self.grid)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the intensities."""
+        return self.hu.nbytes
+
     @cached_property
     def extremes(self) -> tuple[int, int]:
         """Smallest and largest intensity."""
@@ -117,6 +122,11 @@ class Mask:
     def sha256(self) -> str:
         """Digest of shape, spacing, place and labels."""
         return digest(self.labels, self.grid)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the labels."""
+        return self.labels.nbytes
 
     @cached_property
     def counts(self) -> dict[int, int]:

@@ -79,4 +79,4 @@ def serve_http(server: FastMCP, host: str, port: int) -> None:
         raise UserError(
             f"--host: '{host}' is not of this machine; expected 127.0.0.1, and a tunnel for other machines."
         )
-    server.run("http", show_banner=False, host=host, port=port)
+    server.run("http", show_banner=False, host=host, port=port, host_origin_protection=True)

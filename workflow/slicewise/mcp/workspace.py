@@ -98,7 +98,7 @@ class Workspace:
             register[name] = thing
             register.move_to_end(name)
             self._closed.pop(name, None)
-            while len(register) > most:
+            while len(register) > most or (len(register) > 1 and _bytes(register) > self.limits.max_open_bytes):
                 oldest, _ = register.popitem(last=False)
                 self._closed[oldest] = None
                 self.evictions += 1
@@ -114,3 +114,7 @@ class Workspace:
             closed = name in self._closed
         why = f"{kind} '{name}' was closed to stay within bounds" if closed else f"no {kind} '{name}' is open"
         raise ImagingError(Code.NOT_LOADED, f"{why}; call {how} first. Open: {open_now}.")
+
+
+def _bytes(register: OrderedDict[str, Thing]) -> int:
+    return sum(one.nbytes for one in register.values() if isinstance(one, (Volume, Mask)))
