@@ -30,6 +30,7 @@ COMMANDS = {
     "why": "slicewise.cli.why:why",
     "plan": "slicewise.cli.plan:plan",
     "store": "slicewise.cli.store:store",
+    "serve": "slicewise.cli.serve:serve",
     "judge-quality": "slicewise.cli.judge_quality:judge_quality",
     "demo-llm": "slicewise.cli.demo_llm:demo_llm",
     "commit": "slicewise.cli.workflow:commit",
