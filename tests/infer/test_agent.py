@@ -189,7 +189,9 @@ def test_pictures_are_kept_by_content(played: Played) -> None:
 def test_a_replay_without_network_gives_the_same_bytes(
     played: Played, phantoms: tuple[Path, list[dict[str, Any]]], items: list[Item], tmp_path: Path
 ) -> None:
-    dead = played.backend.model.endpoint.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})  # type: ignore[union-attr]
+    endpoint = played.backend.model.endpoint
+    assert endpoint is not None
+    dead = endpoint.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
     again = Played(phantoms[0], list(reversed(items)), dead, played.backend.store, "replay", tmp_path)
     for name in (trajectory.TRAJECTORIES_FILE, trajectory.PICTURES_FILE):
         assert (tmp_path / name).read_bytes() == (played.out / name).read_bytes()
@@ -215,7 +217,8 @@ def test_a_replay_of_an_unknown_question_is_an_error(
 
 
 def _protocol(root: Path, store: Path, classes: list[int]) -> AgentBackend:
-    model = AgentModel(name="protocol", backend="agent", policy="protocol", tool_classes=classes)  # type: ignore[arg-type]
+    raw = {"name": "protocol", "backend": "agent", "policy": "protocol", "tool_classes": classes}
+    model = AgentModel.model_validate(raw)
     return AgentBackend(model, LlmSettings(), root, store=store)
 
 
@@ -332,7 +335,8 @@ def test_a_damaged_record_is_made_again(tmp_path: Path) -> None:
 
 
 def _limited(
-    phantoms: tuple[Path, list[dict[str, Any]]], items: list[Item], turns: list[str], limits: AgentLimits, tmp_path: Path
+    phantoms: tuple[Path, list[dict[str, Any]]], items: list[Item], turns: list[str], limits: AgentLimits,
+    tmp_path: Path,
 ) -> tuple[Any, Any]:  # fmt: skip
     from slicewise.infer.agent.backend import case_of, drive
     from slicewise.infer.agent.loop import Run
@@ -371,7 +375,7 @@ def test_after_the_last_call_only_an_answer_counts(
 def test_a_broken_format_is_asked_for_once_more(
     phantoms: tuple[Path, list[dict[str, Any]]], items: list[Item], tmp_path: Path
 ) -> None:
-    run, policy = _limited(phantoms, items, ["hm", "hm", "hm"], AgentLimits(), tmp_path)
+    run, _ = _limited(phantoms, items, ["hm", "hm", "hm"], AgentLimits(), tmp_path)
     assert [step.status for step in run.trajectory.steps] == ["format_error", "format_error", "limit"]
     assert run.answer is None
     unboxed = protocol.final(OK, "It is B.")

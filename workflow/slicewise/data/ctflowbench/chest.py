@@ -218,4 +218,5 @@ def slice_indices(count: int, shown: int = SLICES) -> list[int]:
 
 def _window(plane: npt.NDArray[np.int16], width: float, level: float) -> npt.NDArray[np.uint8]:
     scaled = (plane.astype(np.float32) - (level - width / 2)) / width
-    return np.rint(np.clip(scaled, 0, 1) * 255).astype(np.uint8)
+    grey: npt.NDArray[np.uint8] = np.rint(np.clip(scaled, 0, 1) * 255).astype(np.uint8)
+    return grey

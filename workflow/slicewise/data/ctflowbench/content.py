@@ -25,10 +25,10 @@ UNANSWERABLE: dict[str, re.Pattern[str]] = {
         "flow": r"\bflow velocit\w+|\bperfusion\b|\bblood flow\b|\bpatency\b",
         "vessel wall contact": r"\bencase\w*|\bcleavage plane|\babutment\b|\bvascular invasion\b",
         "filling defect": r"\bfilling defects?\b|\bpulmonary embol\w*|\bthromb\w+",
-        "outside the chest": r"\b(?:splenic vein|pancrea\w+|prostat\w+|uter\w+|ovar\w+|bladder|colon\w*|rectum|brain|femur)\b",
+        "outside the chest": r"\b(?:splenic vein|pancrea\w+|prostat\w+|uter\w+|ovar\w+|bladder|rectum|brain)\b",
         "metabolism": r"\bSUV\w*\b|\buptake\b|\bhypermetabolic\b",
         "histology": r"\bhistolog\w+|\bbiops\w+ (?:shows?|proven)|\bmutation\w*",
-        "comparison": r"\b(?:compared (?:with|to)|since the prior|interval (?:growth|change|increase|decrease)|unchanged)\b",
+        "comparison": r"\b(?:compared (?:with|to)|since the prior|interval (?:growth|change|in|de)\w*|unchanged)\b",
     }.items()
 }
 

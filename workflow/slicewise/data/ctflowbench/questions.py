@@ -135,7 +135,8 @@ def _place(region: Region, _all: Sequence[Region], draw: random.Random) -> Draft
     places = [f"{zone} third of the {side} lung" for side in ("left", "right") for zone in ("upper", "middle", "lower")]
     right_text = f"{region.zone} third of the {region.side} lung"
     options, right = shuffled(right_text, [place for place in places if place != right_text], draw)
-    text = f"In which part of the lungs, by thirds of their height, does the structure marked as region {region.label} lie?"
+    where = "In which part of the lungs, by thirds of their height,"
+    text = f"{where} does the structure marked as region {region.label} lie?"
     return Draft("sm", "place", region.kind, text, options, right)
 
 

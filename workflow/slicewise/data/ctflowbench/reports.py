@@ -1,8 +1,8 @@
 """Reports: their grade, and the facts in them that hard evidence supports.
 
 The paper grades by three features whose weights it does not give. Here they are counts with fixed rules, so that a
-grade can be checked by reading: doubt or advice to follow up makes type C (autonomous), whatever else there is; a report
-with a single, measured fact is type A (atomic); the others are type B (logical).
+grade can be checked by reading: doubt or advice to follow up makes type C (autonomous), whatever else there is; a
+report with a single, measured fact is type A (atomic); the others are type B (logical).
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ def system_prompt(tools: Sequence[Tool], model: AgentModel) -> str:
     from slicewise.infer.prompts import template
 
     shown = [artifacts.canonical_json(tool.shown()) for tool in tools]
-    return template("agent_system").render(tools=shown, steps=model.limits.steps, images=model.limits.images).strip()
+    text: str = template("agent_system").render(tools=shown, steps=model.limits.steps, images=model.limits.images)
+    return text.strip()
 
 
 def drive(runs: Sequence[Run], client: Client | None, seconds: float) -> None:

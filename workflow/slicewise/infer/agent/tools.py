@@ -156,8 +156,9 @@ class McpServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="agent-tools", daemon=True)
         self._thread.start()
-        self._client: Any = Client(build(root))
-        self._wait(self._client.__aenter__())
+        client: Any = Client(build(root))
+        self._client = client
+        self._wait(self._client.__aenter__())  # closed by close()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(CALL_SECONDS)

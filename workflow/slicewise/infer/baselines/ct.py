@@ -49,8 +49,9 @@ def _from_history(question: str) -> str:
 
 def _middle(item: Item, letters: list[str]) -> str:
     """The option with the second smallest number, or the first option when they are no numbers."""
-    numbers = {letter: _NUMBER.match(item.options[letter]) for letter in letters}
-    if not all(numbers.values()):
+    found = {letter: _NUMBER.match(item.options[letter]) for letter in letters}
+    numbers = {letter: float(match[0]) for letter, match in found.items() if match}
+    if len(numbers) < len(letters):
         return letters[0]
-    ranked = sorted(letters, key=lambda letter: float((match := numbers[letter]) and match[0] or 0))
+    ranked = sorted(letters, key=lambda letter: numbers[letter])
     return ranked[(len(ranked) - 1) // 2]

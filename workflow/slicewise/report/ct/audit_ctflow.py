@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from slicewise.benchmarks.published_ct import Name, Row, printed
 from slicewise.report.ct import audit_ctflow_claims as claims
-from slicewise.report.ct.finding import Finding, cents, denominators, mean
+from slicewise.report.ct.finding import Finding, cents, denominators, judged, mean
 
 PAPER = "CT-Flow"
 CENT = Decimal("0.01")
@@ -42,7 +42,7 @@ def _averages(name: Name, parts: tuple[str, ...], average: str) -> Finding:
         if abs((exact := mean([row.values[part] for part in parts])) - row.values[average]) > CENT / 2 + CENT / 100
     ]
     text = f"{len(rows) - len(off)} of {len(rows)} printed averages equal the plain mean of their three columns."
-    verdict = "contradiction" if off else "consistent"
+    verdict = judged(off)
     return Finding(PAPER, f"Averages of {title(name)}", verdict, text, ("Model", "Mode", "Printed", "Mean"), tuple(off))
 
 
@@ -69,7 +69,7 @@ def _differences(name: Name) -> Finding:
                 off.append((row.model, row.words["mode"], column, str(shown), str(exact)))
     text = f"{count - len(off)} of {count} printed differences equal the difference of the printed values."
     rows = ("Model", "Mode", "Column", "Printed", "Recomputed")
-    verdict = "contradiction" if off else "consistent"
+    verdict = judged(off)
     return Finding(PAPER, f"Printed differences of {title(name)}", verdict, text, rows, tuple(off))
 
 
@@ -95,7 +95,7 @@ def _figure3() -> Finding:
         else ""
     )
     headers = ("Model", "Panel", "Printed in Figure 3", "Recomputed", "Printed in the table")
-    verdict = "contradiction" if rows or same else "consistent"
+    verdict = judged(rows or same)
     return Finding(PAPER, "Figure 3 against Tables 4 and 5", verdict, text, headers, tuple(rows))
 
 
@@ -119,7 +119,7 @@ def _two_runs() -> Finding:
     )
     headers = ("Model", "Table 1: QA/SM/DI/Avg.", "Table 5")
     return Finding(
-        PAPER, "Tables 1 and 5", "contradiction" if rows else "consistent", text, headers, tuple(rows)
+        PAPER, "Tables 1 and 5", judged(rows), text, headers, tuple(rows)
     )  # fmt: skip
 
 
@@ -136,7 +136,8 @@ def _text_means() -> Finding:
         if any(abs(means[key] - row.values[key]) > CENT for key in TEXT):
             printed_ = "/".join(str(row.values[key]) for key in TEXT)
             rows.append((row.one_name, printed_, "/".join(str(cents(means[key])) for key in TEXT)))
-    text = f"Table 1's text metrics are the means of Table 4's tasks 1 to 3 for {checked - len(rows)} of {checked} systems."
+    fit = f"{checked - len(rows)} of {checked}"
+    text = f"Table 1's text metrics are the means of Table 4's tasks 1 to 3 for {fit} systems."
     if rows:
         best = printed("table1")
         rival = next(row for row in best if row.one_name == "M3D-RAD")
@@ -145,7 +146,7 @@ def _text_means() -> Finding:
             f"{rival.model} ({'/'.join(str(rival.values[key]) for key in TEXT)})."
         )
     headers = ("Model", "Table 1: BLEU-4/ROUGE-L/BERTScore", "Mean of Table 4")
-    verdict = "contradiction" if rows else "consistent"
+    verdict = judged(rows)
     return Finding(PAPER, "Text metrics of Tables 1 and 4", verdict, text, headers, tuple(rows))
 
 
@@ -164,13 +165,13 @@ def _denominators() -> Finding:
     found = _impossible()
     count = len(TASKS) * len(printed("table4"))
     text = (
-        f"With {ASKED} questions a task only multiples of {Decimal(100) / ASKED} can be printed; {len(found)} of {count} "
-        f"accuracies of Table 4 are none. The largest fitting denominators reach from {min(n for *_, n in found)} to "
+        f"With {ASKED} questions a task only multiples of {Decimal(100) / ASKED} can be printed; {len(found)} of "
+        f"{count} accuracies of Table 4 are none. The largest that fit reach from {min(n for *_, n in found)} to "
         f"{max(n for *_, n in found)}: cases were left out without a word."
     )
     rows = tuple((r.model, r.words["mode"], c, str(r.values[c]), f"{k}/{n}") for r, c, k, n in found)
     headers = ("Model", "Mode", "Column", "Printed", "Largest fit")
-    return Finding(PAPER, "Silent denominators", "contradiction" if found else "consistent", text, headers, rows)
+    return Finding(PAPER, "Silent denominators", judged(found), text, headers, rows)
 
 
 def _dropped_as_wrong() -> Finding:
@@ -202,7 +203,7 @@ def _thirds() -> Finding:
         f"Counts per case over {BENCH_CASES} items are k/{BENCH_CASES}; {len(rows)} values of Table 2 are not of that "
         "form, so their cases are fewer."
     )
-    verdict = "contradiction" if rows else "consistent"
+    verdict = judged(rows)
     return Finding(
         PAPER, "Cases behind Table 2", verdict, text, ("Model", "Column", "Printed", "Times 300"), tuple(rows)
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from slicewise.benchmarks.published_ct import printed
-from slicewise.report.ct.finding import Finding, cents
+from slicewise.report.ct.finding import Finding, cents, judged
 
 PAPER = "CT-Flow"
 FLOOR = Decimal(65)  # raw roberta-large F1 of unrelated short texts lies near 80; nothing but empty outputs goes so low
@@ -41,7 +41,7 @@ def _best_text() -> Finding:
         f"In Table 1, another system is better in {len(rows)} pairs (judge included)."
     )
     headers = ("Fine-tuned", "Column", "Printed", "Better", "Printed")
-    verdict = "contradiction" if rows else "consistent"
+    verdict = judged(rows)
     return Finding(PAPER, "Fine-tuned models best in text metrics", verdict, text, headers, tuple(rows))
 
 
@@ -51,7 +51,7 @@ def _highest_average() -> Finding:
     text = f"Claim: the highest average on CT-FlowBench is {claimed}. " + (
         f"{rows[0][0]} has {rows[0][1]} in the same table." if rows else "Table 1 agrees."
     )
-    verdict = "contradiction" if rows else "consistent"
+    verdict = judged(rows)
     return Finding(PAPER, "Highest average on CT-FlowBench", verdict, text, ("Model", "Avg."), rows)
 
 
@@ -68,7 +68,7 @@ def _gains_named() -> Finding:
     )
     headers = ("Model", "Claimed", "Table 5", "Whose it is")
     return Finding(
-        PAPER, "Gains named in the text", "contradiction" if rows else "consistent", text, headers, tuple(rows)
+        PAPER, "Gains named in the text", judged(rows), text, headers, tuple(rows)
     )  # fmt: skip
 
 
@@ -78,8 +78,8 @@ def _relative_gain() -> Finding:
         values[key] for key in (("CT-Flow-8B", "finetuned"), ("Qwen3-VL-8B", "ctflow"), ("Qwen3-VL-8B", "slice"))
     )
     text = (
-        f"The 41 % are {cents(100 * (tuned / tools - 1))} % of {tools}, relative, on 3D-RAD against the untuned model with "
-        f"tools: {tuned - tools} points. Against its slices it is {cents(100 * (tuned / slices - 1))} %."
+        f"The 41 % are {cents(100 * (tuned / tools - 1))} % of {tools}, relative, on 3D-RAD against the untuned model "
+        f"with tools: {tuned - tools} points. Against its slices it is {cents(100 * (tuned / slices - 1))} %."
     )
     return Finding(PAPER, "What the 41 % are", "note", text)
 
@@ -94,8 +94,8 @@ def _success() -> Finding:
         rows.append((row.model, *(str(cents(share)) for share in shares)))
     tuned = next(row for row in rows if row[0] == "CT-Flow-8B")
     text = (
-        f"1 - (name + argument errors) / calls gives {tuned[2]} % for CT-Flow-8B on CT-FlowBench: the claimed 95 % is a "
-        "share of calls, not of cases, and is rounded down."
+        f"1 - (name + argument errors) / calls gives {tuned[2]} % for CT-Flow-8B on CT-FlowBench: the claimed 95 % is "
+        "a share of calls, not of cases, and is rounded down."
     )
     return Finding(
         PAPER, "What the 95 % success are", "note", text, ("Model", "3D-RAD %", "CT-FlowBench %"), tuple(rows)
@@ -117,7 +117,7 @@ def _universal() -> Finding:
         f"{min(accuracy, key=lambda row: Decimal(row[3]))[3] if accuracy else 'none'}."
     )
     headers = ("Model", "Mode", "Column", "Difference")
-    verdict = "contradiction" if rows else "consistent"
+    verdict = judged(rows)
     return Finding(PAPER, "Universal gain by tools", verdict, text, headers, tuple(rows))
 
 
@@ -129,7 +129,7 @@ def _many_calls() -> Finding:
         f"Claim: Claude and Qwen3-VL-235B make many tool calls. On CT-FlowBench Qwen3-VL-235B is number {place} of "
         f"{len(order)} ({calls[place - 1][0]}); the most has {order[0]} ({calls[0][0]})."
     )
-    verdict = "contradiction" if place > len(order) / 2 else "consistent"
+    verdict = judged(place > len(order) / 2)
     rows = tuple((name, str(value)) for value, name in calls)
     return Finding(PAPER, "Who calls many tools", verdict, text, ("Model", "Calls per case"), rows)
 
@@ -142,8 +142,8 @@ def _bert_floor() -> Finding:
         if column.endswith("_bert") and value < FLOOR
     ]
     text = (
-        f"{len(rows)} BERTScores of Table 4 lie under {FLOOR}, where raw roberta-large F1 of any two English texts does "
-        "not go: a large part of those outputs was empty or scored 0."
+        f"{len(rows)} BERTScores of Table 4 lie under {FLOOR}, where raw roberta-large F1 of any two English texts "
+        "does not go: a large part of those outputs was empty or scored 0."
     )
     headers = ("Model", "Mode", "Column", "Printed")
     return Finding(PAPER, "BERTScores below the floor", "note" if rows else "consistent", text, headers, tuple(rows))
@@ -166,7 +166,7 @@ def _ties() -> Finding:
     top = sorted((row.values["fb_avg"] for row in printed("table1")), reverse=True)
     near = [value for value in top if 43 <= value < 45]
     text = (
-        f"At 44 %, a 95 % interval is {half(44, 100):.1f} points to each side with 100 items and {half(44, 300):.1f} with "
-        f"300; 600 questions of 3D-RAD at 60 % give {half(60, 600):.1f}. So {', '.join(map(str, near))} are ties."
+        f"At 44 %, a 95 % interval is {half(44, 100):.1f} points to each side with 100 items and {half(44, 300):.1f} "
+        f"with 300; 600 questions of 3D-RAD at 60 % give {half(60, 600):.1f}. So {', '.join(map(str, near))} are ties."
     )
     return Finding(PAPER, "How much the averages can tell", "note", text)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from slicewise.benchmarks.published import published
 from slicewise.benchmarks.sgmri import LEVELS, Level
-from slicewise.report.ct.finding import Finding, denominators
+from slicewise.report.ct.finding import Finding, denominators, judged
 
 PAPER = "SGMRI-VQA"
 CENT = Decimal("0.01")
@@ -38,7 +38,7 @@ def _averages() -> Finding:
     )
     far = [row for _, row in off if abs(row.avg_printed - row.avg_exact) > CENT]
     headers = ("Model", "Level", "Printed", "Exact", "Rounded")
-    return Finding(PAPER, "Averages", "contradiction" if far else "consistent", text, headers, shown)
+    return Finding(PAPER, "Averages", judged(far), text, headers, shown)
 
 
 def _items(level: Level, column: str, most: int) -> Finding:

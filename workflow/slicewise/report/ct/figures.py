@@ -54,8 +54,9 @@ def _figure3(cells: pd.DataFrame, job: ReportJob) -> Any:
                 slices = float("nan") if plain is None else _value(cells, benchmark, plain.name, "avg")
                 bars.append((f"{agent.title}\n{benchmark}", slices, _value(cells, benchmark, agent.name, "avg"), True))
         for row in printed("fig3"):
-            values = (float(row.values[f"{prefix}_{key}"]) for key in ("slice", "ctflow"))
-            bars.append((row.model.replace("-A22B-Instruct", "").replace("-Instruct", ""), *values, False))
+            slices, agents = (float(row.values[f"{prefix}_{key}"]) for key in ("slice", "ctflow"))
+            name = row.model.replace("-A22B-Instruct", "").replace("-Instruct", "")
+            bars.append((name, slices, agents, False))
         _bars(axis, bars, title)
     legend = [Patch(color=style.GREY, label="slices"), Patch(color=style.BLUE, label="CT-Flow")]
     axes[0].legend(handles=[*legend, Patch(facecolor="white", edgecolor=style.GREY, hatch="///", label="printed")],

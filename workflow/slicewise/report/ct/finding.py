@@ -30,6 +30,11 @@ class Finding:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
+def judged(found: object) -> Verdict:
+    """``contradiction`` when anything was found."""
+    return "contradiction" if found else "consistent"
+
+
 def cents(value: Decimal) -> Decimal:
     """Two decimals, half up."""
     return value.quantize(Decimal("0.01"), ROUND_HALF_UP)

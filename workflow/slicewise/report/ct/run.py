@@ -14,6 +14,7 @@ from slicewise import artifacts, layout
 from slicewise.jobs import ReportJob
 from slicewise.report import metrics as numbers
 from slicewise.report import provenance
+from slicewise.report.collect import records as cell_records
 from slicewise.report.ct import audit, collect, figures, files, tables
 from slicewise.report.grids import Grid, page
 from slicewise.report.render import csv_text
@@ -34,7 +35,7 @@ def write_tables(job: ReportJob, root: Path) -> None:
         artifacts.write_text(root / layout.table(name, "md"), page(grids[0].caption, tables.notes(job), grids))
     audit.write(root / layout.stage("report") / "tables")
     artifacts.write_json(root / numbers.METRICS, numbers.metrics(cells))
-    shown = [row for row in cells.to_dict("records") if row["value"] == row["value"]]
+    shown = [row for row in cell_records(cells) if not pd.isna(row["value"])]
     columns = numbers.PLOT_COLUMNS["scores"]
     artifacts.write_text(root / numbers.plot_path("scores"), csv_text(columns, shown))
 

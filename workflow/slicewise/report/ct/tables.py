@@ -10,6 +10,7 @@ import pandas as pd
 from slicewise.benchmarks import ct
 from slicewise.benchmarks.published_ct import CITATION, Name, Row, printed
 from slicewise.jobs import ReportJob, ReportModel
+from slicewise.report import collect
 from slicewise.report.grids import Grid
 from slicewise.report.render import number, percent
 from slicewise.report.tables import INCOMPLETE, MISSING, PROXY
@@ -30,7 +31,7 @@ class Book:
             job: The report's settings.
         """
         self.job = job
-        self._cells = {(r["benchmark"], r["model"], r["column"]): r for r in cells.to_dict("records")}
+        self._cells = {(r["benchmark"], r["model"], r["column"]): r for r in collect.records(cells)}
 
     def benchmarks(self, family: str) -> list[str]:
         """The run's benchmarks of a family."""
@@ -132,7 +133,7 @@ def table2(rows: Sequence[Mapping[str, Any]], job: ReportJob) -> Grid:
             number(row["format_errors"], 3), percent(row["success"], 1), percent(row["sop_agreement"], 1),
             number(row["excess_calls"]), number(row["order_violations"]),
         )
-        for row in ({k: float("nan") if v is None else v for k, v in row.items()} for row in rows)
+        for row in map(_known, rows)
     ]  # fmt: skip
     theirs = []
     for row in printed("table2"):
@@ -142,6 +143,10 @@ def table2(rows: Sequence[Mapping[str, Any]], job: ReportJob) -> Grid:
             rest = (MISSING, MISSING, success, MISSING, MISSING, MISSING)
             theirs.append((row.model, benchmark, PUBLISHED, f"{calls:.3f}", f"{name:.3f}", f"{args:.3f}", *rest))
     return Grid("Table 2: tool use per case", headers, (*ours, *theirs), text_columns=3)
+
+
+def _known(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: float("nan") if value is None else value for key, value in row.items()}
 
 
 def violations(rows: Sequence[Mapping[str, Any]], job: ReportJob) -> Grid:
@@ -201,7 +206,7 @@ def intervals(cells: pd.DataFrame, job: ReportJob) -> Grid:
             f"[{percent(row['low'], 1)}, {percent(row['high'], 1)}]", str(row["n"]), str(row["clusters"]),
             percent(row["coverage"], 1),
         )
-        for row in cells.to_dict("records")
+        for row in collect.records(cells)
         if row["column"] in wanted
     ]  # fmt: skip
     headers = ("Model", "Benchmark", "Column", "Accuracy", "Interval", "n", "Patients", "Coverage %")
