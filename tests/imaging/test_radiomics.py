@@ -153,6 +153,7 @@ def test_distribution_equals_numpy(values: np.ndarray[Any, Any]) -> None:
     first = firstorder.features(values)
     assert first["mean"] == pytest.approx(found.mean)
     assert first["max"] == found.maximum
+    assert all(value is None or math.isfinite(value) for value in first.values())
 
 
 def test_modes_are_where_the_tissue_is() -> None:

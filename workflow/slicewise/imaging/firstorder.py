@@ -14,7 +14,8 @@ def features(values: npt.NDArray[Any]) -> dict[str, float | None]:
     """Statistics by their names in the standard, without the prefix ``stat_``.
 
     Variance divides by n, kurtosis is the excess (0 for a normal distribution), percentiles are linear. A ratio whose
-    denominator is 0, and skewness and kurtosis of equal values, are ``None``.
+    denominator is 0, skewness and kurtosis of equal values, and the robust deviation of so few values that none lies
+    between the percentiles, are ``None``.
 
     Raises:
         ImagingError: ``E_EMPTY_MASK``.
@@ -40,7 +41,7 @@ def features(values: npt.NDArray[Any]) -> dict[str, float | None]:
         "iqr": p75 - p25,
         "range": float(np.ptp(x)),
         "mad": float(np.abs(centred).mean()),
-        "rmad": float(np.abs(core - core.mean()).mean()),
+        "rmad": float(np.abs(core - core.mean()).mean()) if core.size else None,
         "medad": float(np.abs(x - median).mean()),
         "cov": sd / mean if mean else None,
         "qcod": (p75 - p25) / (p75 + p25) if p75 + p25 else None,
