@@ -25,6 +25,7 @@ MEASURABLE_MM = 10.0
 # The size limits of Lung-RADS for solid nodules.
 BANDS = ((0.0, 6.0, "below 6 mm"), (6.0, 8.0, "6 to 8 mm"), (8.0, 15.0, "8 to 15 mm"))
 BAND_OVER = "above 15 mm"
+LEAST_DISTANCE_MM = 15.0
 CLEAR_MM = 1.0  # a size this near a threshold is not asked about: measuring it is no better than that
 
 
@@ -177,6 +178,8 @@ def _distance(regions: Sequence[Region], draw: random.Random) -> Draft | None:
     one, two = draw.sample(list(regions), 2)
     squares = ((a - b) ** 2 for a, b in zip(one.centre_mm, two.centre_mm, strict=True))
     value = sum(squares) ** 0.5
+    if value < LEAST_DISTANCE_MM:
+        return None
     options, right = numbers(value, "mm", draw, step=0.3 * value, decimals=0)
     text = f"How far apart are the centres of the structures marked as regions {one.label} and {two.label}?"
     return Draft("sm", "distance", "pair", text, options, right)
