@@ -33,10 +33,11 @@ def reproduce(
     Reproduced: the published value lies in our interval under protocol reference. Differs: it does not. Not
     comparable: the settings that differ are named.
     """
-    from slicewise.report import cells, collect, grids
+    from slicewise.report import cells, collect, grids, sides
     from slicewise.report import reproduce as reproducing
 
     job = job_settings(jobs.ReportJob, settings_json, params_file, jobs.report_job)
+    sides.only_sgmri("reproduce", job)
     job = job.model_copy(update={"benchmarks": _benchmarks(job.benchmarks, table)})
     rows = reproducing.reproduce(cells.cells(collect.items(job, root), job), job, _pairs(same))
     for benchmark in job.benchmarks:

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from slicewise import artifacts, jobs, layout, params
-from slicewise.benchmarks import sgmri
+from slicewise.benchmarks import ct, sgmri
 from slicewise.errors import UserError
-from slicewise.jobs import ReportJob
+from slicewise.jobs import ReportJob, ReportModel
 from slicewise.params import PARAMS_FILE, Params
-from slicewise.pipeline import lockfile, prove_numbers, prove_store, records, rules
+from slicewise.pipeline import lockfile, prove_numbers, prove_store, records, rules, targets
 from slicewise.pipeline.digest import PACKAGE, ROOT
 from slicewise.pipeline.lockfile import Lock
 from slicewise.pipeline.revision import digest_of
+from slicewise.report import run
 
 HOLDS, BROKEN, RECORDED = "holds", "broken", "recorded"
 # Outputs whose files a number is made of; the others need not be here.
@@ -93,18 +95,21 @@ def prove(root: Path, tables: Sequence[str] | None = None) -> Proof:
     links = [*_versions(root), *_settings(root, lock), *_lock(root, lock), *_records(root, made)]
     links += [Link("store", *fault) for fault in prove_store.faults(job, root)]
     links += [Link("items", *fault) for fault in _items(job, root)]
-    checked = prove_numbers.check(job, root)
+    checked = prove_numbers.Checked([], []) if run.is_ct(job) else prove_numbers.check(job, root)
+    if run.is_ct(job):
+        links.append(Link("number", "CT tables", RECORDED, "only their files are checked, no number is computed again"))
     links += [Link("number", fault.subject, BROKEN, fault.detail) for fault in checked.faults]
     numbers = [_chain(root, lock, made, job, number) for number in checked.numbers if number["benchmark"] in wanted]
     return Proof(links, numbers)
 
 
 def _wanted(job: ReportJob, tables: Sequence[str] | None) -> list[str]:
-    names = [*job.benchmarks, *sgmri.LEVELS]
+    levels = {b: None if ct.is_ct(b) else sgmri.benchmark(b).level for b in job.benchmarks}
+    names = sorted({*levels, *filter(None, levels.values())})
     for table in tables or ():
         if table not in names:
             raise UserError(f"prove: the run has no table '{table}'; expected one of {names}.")
-    return [b for b in job.benchmarks if not tables or b in tables or sgmri.benchmark(b).level in tables]
+    return [b for b, level in levels.items() if not tables or b in tables or level in tables]
 
 
 # --- versions, settings, files --------------------------------------------------------------------------------------
@@ -189,31 +194,44 @@ def values(record: dict[str, Any]) -> list[str]:
     return [str(ast.literal_eval(value)) for value in record.get("params") or () if str(value)[:1] in "'\""]
 
 
-def _code(root: Path, command: str, *chosen: str) -> str:
-    """The digest of the code as it lies in the project; of the installed package where the project has none."""
-    folder = root / "workflow"
-    try:
-        return rules.code(command, *chosen, root=folder if (folder / PACKAGE).is_dir() else ROOT)
-    except ValueError:  # the project's package has other modules than the one that checks it
-        return "unknown"
-
-
 def expected(root: Path, settings: Params, job: ReportJob) -> Made:
-    """Path of every file behind the tables to the settings and the code digest that make it."""
+    """Path of every file behind the tables to the settings and the code digest that make it.
+
+    The code is the one that lies in the project; the installed package where the project has none.
+    """
+    folder = root / "workflow"
+    place = folder if (folder / PACKAGE).is_dir() else ROOT
     made: Made = {}
     for benchmark in job.benchmarks:
-        made[layout.samples(benchmark).as_posix()] = (rules.data(settings, benchmark), _code(root, "data"))
+        code = partial(_digest, rules.data_code, benchmark, root=place)
+        made[layout.samples(benchmark).as_posix()] = (rules.data(settings, benchmark), code())
         for model in job.models:
-            name, backend = model.name, model.backend
-            answers, parsed = layout.answers(benchmark, name), layout.parsed(benchmark, name)
-            made[answers.as_posix()] = (rules.infer(settings, benchmark, name), _code(root, "infer", backend))
-            made[parsed.as_posix()] = (rules.parse(settings, benchmark, name), _code(root, "parse"))
-            for metric in sgmri.METRICS:
-                digest = _code(root, "score", metric, job.protocol)
-                cfg = rules.score(settings, benchmark, metric)
-                made[layout.score(benchmark, name, metric).as_posix()] = (cfg, digest)
-    tables = (rules.report(settings), _code(root, "report", "tables"))
-    return {**made, layout.table("cells", "parquet").as_posix(): tables}
+            made |= _of_model(settings, benchmark, model, job.protocol, place)
+    tables = layout.table("cells", "parquet")
+    if tables in run.table_outputs(job):
+        made[tables.as_posix()] = (rules.report(settings), _digest(rules.report_code, settings, "tables", root=place))
+    return made
+
+
+def _of_model(settings: Params, benchmark: str, model: ReportModel, protocol: str, place: Path) -> Made:
+    answers, parsed = layout.answers(benchmark, model.name), layout.parsed(benchmark, model.name)
+    code = partial(_digest, rules.code, root=place)
+    made: Made = {
+        answers.as_posix(): (rules.infer(settings, benchmark, model.name), code("infer", model.backend)),
+        parsed.as_posix(): (rules.parse(settings, benchmark, model.name), code("parse")),
+    }
+    for metric in targets.metrics(benchmark):
+        path = layout.score(benchmark, model.name, metric).as_posix()
+        made[path] = (rules.score(settings, benchmark, metric), code("score", metric, protocol))
+    return made
+
+
+def _digest(compute: Callable[..., str], *arguments: Any, root: Path) -> str:
+    """A digest, or ``unknown`` where the project's package has other modules than the one that checks it."""
+    try:
+        return compute(*arguments, root=root)
+    except ValueError:
+        return "unknown"
 
 
 # --- items and chains -----------------------------------------------------------------------------------------------

@@ -100,14 +100,14 @@ def code(command: str, *chosen: str, root: Path = ROOT) -> str:
     return code_digest(*ENTRY[command], *own, without=frozenset(edges if chosen else ()), root=root)
 
 
-def data_code(benchmark: str) -> str:
+def data_code(benchmark: str, root: Path = ROOT) -> str:
     """Digest of the code that makes a benchmark's items."""
-    return code("data", ct.ct_benchmark(benchmark).family if ct.is_ct(benchmark) else "sgmri")
+    return code("data", ct.ct_benchmark(benchmark).family if ct.is_ct(benchmark) else "sgmri", root=root)
 
 
-def report_code(params: Params, part: str) -> str:
+def report_code(params: Params, part: str, root: Path = ROOT) -> str:
     """Digest of the code behind ``tables``, ``figures`` or ``site``; a suite on CT has another one."""
-    return code("report", "ct" if all(map(ct.is_ct, params.active.benchmarks)) else part)
+    return code("report", "ct" if all(map(ct.is_ct, params.active.benchmarks)) else part, root=root)
 
 
 def canonical(job: Settings) -> str:

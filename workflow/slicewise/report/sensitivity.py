@@ -16,7 +16,7 @@ from slicewise.benchmarks import sgmri
 from slicewise.jobs import ReportJob
 from slicewise.outcome import MACHINE_FAILURES, Outcome
 from slicewise.params import Params
-from slicewise.report import collect, variants
+from slicewise.report import collect, sides, variants
 from slicewise.report.cells import DECIMALS
 from slicewise.report.render import csv_text, grid, percent
 from slicewise.report.variants import Option, Place, Unavailable
@@ -54,6 +54,7 @@ def sensitivity(settings: Params, root: Path) -> list[dict[str, Any]]:
         UserError: A file of the run is missing.
     """
     job = jobs.report_job(settings)
+    sides.only_sgmri("report sensitivity", job)
     rows: list[dict[str, Any]] = []
     for benchmark in job.benchmarks:
         one = job.model_copy(update={"benchmarks": [benchmark]})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slicewise import artifacts, jobs, layout, params
+from slicewise.benchmarks import ct
 from slicewise.errors import UserError
 from slicewise.jobs import ReportJob, ReportModel
 from slicewise.params import PARAMS_FILE, Params, ReportSettings
@@ -56,6 +57,20 @@ class Side:
     code: Mapping[str, str] = field(default_factory=dict)
 
 
+def only_sgmri(command: str, job: ReportJob) -> None:
+    """Refuse a suite on CT, whose tables have other columns.
+
+    Raises:
+        UserError: The suite is on CT.
+    """
+    found = [benchmark for benchmark in job.benchmarks if ct.is_ct(benchmark)]
+    if found:
+        raise UserError(
+            f"{command}: suite '{job.suite}' is on CT ({found[0]}), whose tables have other columns; expected a suite "
+            "of SGMRI benchmarks."
+        )
+
+
 def load(name: str, root: Path, code: Mapping[str, str] | None = None) -> Side:
     """The side that lies in a folder.
 
@@ -72,8 +87,9 @@ def load(name: str, root: Path, code: Mapping[str, str] | None = None) -> Side:
     if not (root / PARAMS_FILE).is_file():
         return Side(name, root, _found(name, root), {}, code or {})
     settings = params.load(root / PARAMS_FILE)
-    own = {**effective(settings), **_parsers(root)}
-    return Side(name, root, jobs.report_job(settings), own, code or {})
+    job = jobs.report_job(settings)
+    only_sgmri(f"compare: {name}", job)
+    return Side(name, root, job, {**effective(settings), **_parsers(root)}, code or {})
 
 
 def _parsers(root: Path) -> dict[Words, str]:
