@@ -324,6 +324,6 @@ def _outcome(cleaned: Clean, boxes: list[Box], emitted: int, flags: list[str], s
         return ok([], "explicit_empty", *flags, "explicit_empty")
     if signals.refuses(text):
         return failed(Outcome.REFUSED, "refusal", *flags, "refusal")
-    if "truncated" in flags or signals.looks_cut(text):
+    if "truncated" in flags or signals.open_ended(text):
         return failed(Outcome.TRUNCATED, "none", *flags, "truncated")
     return failed(Outcome.UNPARSED, "none", *flags)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from slicewise.outcome import Outcome, Reading, failed
-from slicewise.parse import letters, signals
+from slicewise.parse import jsonish, letters, signals
 from slicewise.parse.clean import Clean, clean
 from slicewise.parse.lexicon import latinised
 
@@ -28,6 +29,7 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 _CHECKED = re.compile(r"\[(?P<on>[xX✓ ]?)\]\s?[(]?(?P<letter>[A-Z])(?![\w'’])")
+_MARKED = re.compile(r"(?:\A|(?<=\n))[ \t*-]{0,6}(?P<mark>[☑☒☐✅✔✓√❌✗✘])[ \t]*[(]?(?P<letter>[A-Z])(?![\w'’])")
 _CONCLUDES = re.compile(
     r"(?:[.!?:\n]|\b(?:so|thus|therefore|hence|is|option|choice|answer|choose|select|pick)\b)[^\w\n]{0,4}\w\W*\Z",
     re.IGNORECASE,
@@ -35,6 +37,12 @@ _CONCLUDES = re.compile(
 _HAN_EDGE = re.compile(
     "(?<=[\u3040-\u9fff\uac00-\ud7af])(?=[A-Za-z0-9(])|(?<=[A-Za-z0-9)])(?=[\u3040-\u9fff\uac00-\ud7af])"
 )
+
+
+_TRUTH = {
+    "true": True, "yes": True, "1": True, "present": True, "correct": True, "selected": True,
+    "false": False, "no": False, "0": False, "absent": False, "incorrect": False, "not selected": False,
+}  # fmt: skip
 
 
 def prepare(text: str | Clean | None) -> tuple[Clean, str, list[str]] | Reading[str]:
@@ -100,9 +108,31 @@ class LetterReader:
                 found.append((match["letter"].upper(), match["text"].strip()))
         return found
 
+    def json_verdicts(self, node: Any) -> list[str] | None:
+        """The options that an object such as ``{"A": true, "B": false}`` confirms, also one level down."""
+        if not isinstance(node, dict):
+            return None
+        names = {re.sub(r"\W|option|choice", "", str(name).lower()).upper(): value for name, value in node.items()}
+        judged = {
+            name: _TRUTH.get(str(value).strip(" .").lower()) for name, value in names.items() if name in self.allowed
+        }
+        if len(judged) < 2 or len(judged) < len(names):
+            inner = [value for value in node.values() if isinstance(value, dict)]
+            return self.json_verdicts(inner[0]) if len(inner) == 1 else None
+        if any(truth is None for truth in judged.values()):
+            return None
+        return [name for name, truth in judged.items() if truth]
+
     def verdicts(self, clear: str) -> list[str] | None:
-        """A verdict per option: "A: present, B: absent" or check boxes."""
+        """A verdict per option: "A: present, B: absent", check boxes, or a JSON object with a field per option."""
+        for value in jsonish.find(clear) if "{" in clear else ():
+            fields = self.json_verdicts(value.value)
+            if fields is not None:
+                return fields
         boxes = {m["letter"]: bool(m["on"].strip()) for m in _CHECKED.finditer(clear) if m["letter"] in self.allowed}
+        for match in _MARKED.finditer(clear):
+            if match["letter"] in self.allowed:
+                boxes[match["letter"]] = match["mark"] in "☑☒✅✔✓√"
         if len(boxes) >= 2 and any(boxes.values()):
             return [letter for letter, on in boxes.items() if on]
         judged: dict[str, bool] = {}

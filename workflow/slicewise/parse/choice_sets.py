@@ -9,9 +9,11 @@ from slicewise.outcome import Reading, failed, ok
 from slicewise.parse import letters, markers, signals
 from slicewise.parse.choice_base import ALPHABET, GLUED, LetterReader, missing, prepare
 from slicewise.parse.clean import Clean
+from slicewise.parse.lexicon import ORDINALS
 
 _EVERY = re.compile(
-    r"\b(?:all|every one|each) (?:of )?(?:the |these |those )?(?:above|options|choices|answers|statements"
+    r"\bevery (?:option|choice|answer|statement|one)\b"
+    r"|\b(?:all|every one|each) (?:of )?(?:the |these |those )?(?:above|options|choices|answers|statements"
     r"|listed|four|five|three|of them|apply|are (?:correct|true|present|right))\b|\A\W*all(?: of them)?\W*\Z"
     r"|以上(?:都|全)",
     re.I,
@@ -23,12 +25,13 @@ _ALL_BUT = re.compile(
     re.I,
 )
 _RANGE = re.compile(
-    r"[(\[]?(?<![\w])([A-Z])[)\]]?\s?(?:-|–|—|~|\bto\b|\bthrough\b|\bthru\b|至|到)\s?[(\[]?([A-Z])[)\]]?(?![\w'’])"
+    r"[(\[]?(?<![\w])([A-Z])[)\]]?\s?(?:-|–|—|~|\.{2,3}|\bto\b|\bthrough\b|\bthru\b|至|到)\s?[(\[]?([A-Z])[)\]]?(?![\w'’])"
 )
 _SET = re.compile(
-    r"\W*(?:(?:only|both|options?|choices?|answers?|letters?|are|is"
+    r"\W*(?:(?:only|both|either|options?|choices?|answers?|letters?|are|is"
     r"|the)\s){0,3}[(\[{\"']{0,2}[A-Za-z][)\]}\"']{0,2}(?:\s{0,3}(?:,|;|/|&|\+|、|\||\n|\s"
-    r"|(?<=[)\]])(?=[(\[])|\band\b|\bor\b|\bund\b|\bet\b|\by\b|\bas well as\b|-|–|to|through|和|与"
+    r"|(?<=[)\]])(?=[(\[])|\band\b|\bor\b|\bund\b|\bet\b|\be\b|\by\b|\bplus\b"
+    r"|\bas well as\b|-|–|~|\.{2,3}|to|through|和|与"
     r"|及)+\s{0,3}(?:option\s|choice\s)?[(\[\"']{0,2}[A-Za-z][)\]\"']{0,2}){0,30}(?![\w'’])",
     re.IGNORECASE,
 )
@@ -37,6 +40,11 @@ _SET_POSTFIX = re.compile(
     r"(?<![\w])(?P<set>[(\[]?[A-Z][)\]]?(?:\s{0,3}(?:,|;|/|&|\+|\band\b"
     r"|,\s?and)\s{0,3}[(\[]?[A-Z][)\]]?){0,25})(?![\w'’])\s{1,3}(?:are|is|were)\s(?:both |all |also "
     r"|the )?(?:correct|right|true|present|applicable|answers?|selected|best|positive)\b"
+)
+_ORDINALS = re.compile(
+    rf"\b(?:{'|'.join(ORDINALS)})(?:(?:,\s|,?\sand\s(?:the\s)?)(?:{'|'.join(ORDINALS)})){{1,8}}\s"
+    r"(?:options|choices|answers|ones|statements)\b",
+    re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(?:\A|(?<=\n))[ \t]{0,8}\d{1,2}[.)][ \t]+")
 
@@ -78,12 +86,16 @@ class _Many(LetterReader):
             (self.prose, "prose"),
         ):
             found = rung(clear)
+            if "alternatives" in self.flags:
+                break
             if found:
                 return found, name
         return [], "none"
 
     def json(self, body: str) -> list[str]:
-        for value in reversed(markers.json_answers(body, ("letters", "choices", "options")) or []):
+        for value in reversed(
+            markers.json_answers(body, ("letters", "choices", "options", "present", "correct", "selected")) or []
+        ):
             if isinstance(value, list):
                 out: dict[str, None] = {}
                 for item in value[:64]:
@@ -130,7 +142,7 @@ class _Many(LetterReader):
         if run and self.pure(first, run):
             return self.expand(run[0], lower=run.end() >= len(first.rstrip(" .!")))
         items = self.items(text)
-        others = set(self.standing(text, strong=True)) - {letter for letter, _ in items}
+        others = set(self.standing(text)) - {letter for letter, _ in items}
         if items and not others and len(items) == len([line for line in text.split("\n") if line.strip()]):
             return list(dict.fromkeys(letter for letter, _ in items))
         return self.with_texts(text)
@@ -142,6 +154,9 @@ class _Many(LetterReader):
             return False
         if not rest.strip(" .!)]}*\"'"):
             return True
+        last = list(_SINGLE.finditer(run[0]))[-1]
+        if letters.rejected(text, run.start() + last.start(1), run.start() + last.end(1)):
+            return False
         return re.match(
             r"\s{0,3}[.;:(]|\s{1,3}(?:because|since|as|are|is|apply|were|due|given)\b(?! not|n't)", rest
         ) is not None and not letters.mentions(rest, self.allowed)
@@ -160,6 +175,9 @@ class _Many(LetterReader):
         if _EVERY.search(text[:200]) and not re.search(r"\bnot all\b", text, re.I):
             named = [letter for letter, option in self.options.items() if _EVERY.search(option)]
             return named[:1] or list(self.options)
+        dotted = re.fullmatch(r"[A-Z](?:\.\s?[A-Z])+\.?", text)
+        if dotted and set(text) - set(". ") <= self.allowed:
+            return list(dict.fromkeys(c for c in text if c.isalpha()))
         glued = GLUED.match(text)
         if glued and set(glued[1]) <= self.allowed and list(glued[1]) == sorted(set(glued[1])):
             return list(glued[1])
@@ -168,6 +186,9 @@ class _Many(LetterReader):
     def expand(self, run: str, *, lower: bool) -> list[str]:
         """Letters of a run, ranges filled; a letter that is no option stays when it is written like one."""
         out: dict[str, None] = {}
+        if re.search(r"\bor\b", run) and not re.search(r"\band\b|&", run):
+            self.flag("alternatives")
+            return []
         for match in _RANGE.finditer(run):
             first, last = sorted((match[1], match[2]))
             if {first, last} <= self.allowed and not re.search(r"\bto\b.{0,3}\Z", run[: match.start(1)]):
@@ -203,4 +224,13 @@ class _Many(LetterReader):
 
     def prose(self, clear: str) -> list[str]:
         strong = self.standing(clear, strong=True)
-        return strong or self.standing(clear) or letters.texts_in(clear, self.options)
+        return strong or self.standing(clear) or letters.texts_in(clear, self.options) or self.ordinals(clear)
+
+    def ordinals(self, clear: str) -> list[str]:
+        """Read "the first and third options"."""
+        match = _ORDINALS.search(clear)
+        names = list(self.options)
+        if match is None or not names:
+            return []
+        places = {ORDINALS[word.lower()] for word in re.findall("|".join(ORDINALS), match[0], re.IGNORECASE)}
+        return [names[place - 1] for place in sorted(places)] if max(places) <= len(names) else []

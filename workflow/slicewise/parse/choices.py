@@ -19,6 +19,9 @@ _HEAD = re.compile(
     r"|\s{0,3}\Z|\s{0,3}\n)?",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"(?<!\w)[(\[]?([A-Z])[)\].:](?=\s)")
+_LAST_WORD = re.compile(r"[.!?;:]\s{1,3}[(\[]?([A-Z])[)\]]?[.!\s]{0,4}\Z")
+_FIRST_WORD = re.compile(r"\W*([A-Z])[.)]\s")
 _ORDINAL = re.compile(
     rf"\b(?:the\s)?(?P<n>{'|'.join(ORDINALS)}|last)\s(?:option|choice|answer|one|alternative)\b", re.IGNORECASE
 )
@@ -73,9 +76,11 @@ class _One(LetterReader):
             (self.ends, "line"),
             (self.verdict, "verdicts"),
             (self.listed, "list"),
+            (self.last_word, "sentence"),
             (self.option_text, "option_text"),
             (self.prose, "prose"),
             (self.ordinal, "ordinal"),
+            (self.remaining, "elimination"),
         ):
             value = rung(clear)
             if value is not None:
@@ -203,6 +208,8 @@ class _One(LetterReader):
         text = clear.strip()
         if len(text) > 400 or "\n" in text:
             return None
+        if len({m[1] for m in _LISTED.finditer(text)} & self.allowed) >= max(3, len(self.options) - 1):
+            return None  # the options themselves, one after the other
         glued = GLUED.match(text)
         if glued and glued[1] not in self.allowed and letters.same_text(text, self.options) is None:
             return None
@@ -256,6 +263,26 @@ class _One(LetterReader):
             return items[0][0]
         return None
 
+    def last_word(self, clear: str) -> str | None:
+        """The last sentence is one letter: "Neither A nor C fits. B."."""
+        match = _LAST_WORD.search(clear)
+        first = _FIRST_WORD.match(clear)
+        if match is None or match[1] not in self.allowed or (first and first[1] != match[1]):
+            return None
+        return match[1]
+
+    def remaining(self, clear: str) -> str | None:
+        """The one option that is left when a text rejects all others, one by one, and stops there."""
+        if len(self.options) < 3 or signals.looks_cut(clear):
+            return None
+        named = letters.mentions(clear, self.allowed)
+        out = {mention.letter for mention in named if mention.rejected}
+        left = [letter for letter in self.options if letter not in out]
+        if len(left) != 1 or any(not mention.rejected for mention in named):
+            return None
+        self_said = letters.texts_in(clear, self.options)
+        return left[0] if not self_said or self_said == left else None
+
     def option_text(self, clear: str) -> str | None:
         if not self.options or self.standing(clear, strong=True):
             return None
@@ -272,7 +299,10 @@ class _One(LetterReader):
             if not said or named[0] in said or strong:
                 return named[0]
             self.flag("letter_text_conflict")
-        elif len(named) > 1:
+        elif len(named) > 1 or (
+            not named
+            and len({m.letter for m in letters.mentions(clear, self.allowed) if m.tentative and not m.rejected}) > 1
+        ):
             self.flag("multiple_candidates")
         return None
 

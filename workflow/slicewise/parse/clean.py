@@ -34,12 +34,12 @@ _HEADER = re.compile(
 )
 _REPLIES = frozenset({"assistant", "model", "[/inst]", "response"})
 _END = re.compile(
-    r"<\|(?:im_end|endoftext|eot_id|eom_id|end_of_text|end|return|end▁of▁sentence|turn_end|endofturn|EOT|eos)\|>"
+    r"<\|(?:END_OF_TURN_TOKEN|END_RESPONSE|im_end|endoftext|eot_id|eom_id|end_of_text|end|return|end▁of▁sentence|turn_end|endofturn|EOT|eos)\|>"
     r"|</s>|<eos>|<end_of_turn>|<end_of_utterance>|<EOS>|\[EOS\]|<\|end of sentence\|>",
 )
 _TOKEN = re.compile(
     r"<\|(?:im_start|im_end|endoftext|begin_of_text|end_of_text|eot_id|eom_id|end|return|start|message"
-    r"|channel|constrain"
+    r"|channel|constrain|START_OF_TURN_TOKEN|END_OF_TURN_TOKEN|CHATBOT_TOKEN|USER_TOKEN|SYSTEM_TOKEN"
     r"|start_header_id|end_header_id|assistant|user|system|observation|model|begin▁of▁sentence|end▁of▁sentence|pad"
     r"|vision_start|vision_end|vision_pad|image_pad|video_pad|image|image_1|python_tag|turn_end|EOT|eos|bos|startoftext"
     r"|begin_of_solution|end_of_solution|media_start|media_end|START_RESPONSE|END_RESPONSE|media_pad"
@@ -154,7 +154,7 @@ def _turns(text: str) -> tuple[str, list[str]]:
     if text.startswith("USER:") and "ASSISTANT:" in text:
         text, heads = text[text.rfind("ASSISTANT:") + 10 :], []
     if heads and (text[: heads[0].start()].strip() == "" or _is_echo_head(heads[0])):
-        text = _reply(text, heads)
+        text = _reply(text, heads) or _TOKEN.sub("", text[: heads[0].start()])
     elif (
         heads
         and _TOKEN.sub("", text[: heads[0].start()]).strip()

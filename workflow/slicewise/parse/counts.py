@@ -5,106 +5,12 @@ from __future__ import annotations
 import re
 
 from slicewise.outcome import Outcome, Reading, failed, ok
+from slicewise.parse import count_forms as forms
 from slicewise.parse import frames, markers, signals
-from slicewise.parse.box_forms import NUMBER, blanked
+from slicewise.parse.box_forms import blanked
 from slicewise.parse.clean import Clean, clean
-from slicewise.parse.lexicon import FOREIGN, HAN_NUMBER, NUMBER_WORD, number_of, number_of_han
+from slicewise.parse.lexicon import FOREIGN, HAN_NUMBER, number_of, number_of_han
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,9})(?:\.0{1,6})?(?![\d]|\.\d)"
-_N = rf"(?:(?<![\w.,\-/])(?:{_DIGITS})(?![\w/%])|(?<![\w-])(?:{NUMBER_WORD})(?![\w-]))"
-_VALUE = re.compile(_N, re.IGNORECASE)
-_PLACE = re.compile(
-    r"<(?P<t>[a-z_]{2,12})>[^<>]{0,200}</(?P=t)>|<\|[a-z_]{2,20}\|>[^<>]{0,200}<\|[a-z_]{2,20}\|>|<[a-z_]{1,16}\d{0,4}>"
-    rf"|[\[({{]\s{{0,3}}{NUMBER}(?:\s{{0,3}}[,;]\s{{0,3}}{NUMBER}){{1,40}}\s{{0,3}}[\])}}]",
-    re.IGNORECASE,
-)
-_IMAGES = (
-    r"(?:frames?|slices?|images?|sections?|sequences?|planes?|views?|series|volumes?|times?|sides?|options?"
-    r"|steps?|sentences?)"
-)
-_NAMED_LEVEL = (
-    r"(?:grade|stage|type|segments?|zones?|levels?|class|category|series|phase|bi-?rads|pi-?rads|li-?rads"
-    r"|score|step|option|question|table|"
-    r"fig(?:ure)?|vertebra|rib|station|version|page|case|patient|part|scan|sequence|day|week|gcs|kl"
-    r"|outerbridge|fazekas|icrs)"
-)
-_NOT_COUNT = re.compile(
-    r"\b\d+(?:\.\d+)?\s?(?:x|×|\*|by)\s?\d+(?:\.\d+)?(?:\s?(?:x|×|by)\s?\d+(?:\.\d+)?)?(?:\s?(?:mm|cm|px|pixels?)\b)?"
-    r"|\b\d+(?:\.\d+)?[\s-]?(?:mm|cm|px|pixels?|hu|%|percent|ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?"
-    r"|weeks?|months?|years?(?:[\s-]old)?|kg|mg|g|ml|mmhg"
-    r"|tesla|t|degrees?|°|d)(?!\w)"
-    r"|\b\d{1,4}(?:st|nd|rd|th)\b"
-    rf"|\b{_NAMED_LEVEL}\s{{0,2}}[:#-]?\s{{0,2}}\d{{1,4}}(?:\s{{0,2}}(?:-|–|to|and|/|,)\s{{0,2}}\d{{1,4}})*(?!\w)"
-    r"|\b(?:lesion|finding|nodule|mass|tear|box)\s?#?\d{1,2}\s?(?=[:(=–-])"
-    r"|\b(?=[a-z]{0,3}\d)[a-z]{1,4}\d{1,3}(?:\s{0,2}[-/–]\s{0,2}[a-z]{0,2}\d{1,3})?\b"
-    rf"|\b\d{{1,3}}\s?(?:/|of|out of)\s?(?:the\s)?\d{{1,3}}(?:\s{_IMAGES})?"
-    r"|\b(?:19|20)\d\d[-/]\d{1,2}(?:[-/]\d{1,2})?\b"
-    rf"|(?<![\w.])(?:\d{{1,3}}|{NUMBER_WORD})\s(?:(?:different|consecutive|adjacent|contiguous|separate"
-    rf"|axial|coronal|sagittal|mri?|ct|mr|individual)\s){{0,2}}{_IMAGES}\b"
-    r"|(?:\A|(?<=\n))[ \t]{0,8}(?:#{1,4}\s)?\d{1,3}[.)](?=\s)"
-    r"|\bone (?:of|or more|another|can|may|might|could|should|would|side)\b|\bno one\b|\b(?:the|this|that"
-    r"|which|each|any|every|another) one\b",
-    re.IGNORECASE,
-)
-_TOTAL = re.compile(
-    r"\b(?:grand |overall |final )?total(?:s|ing|led)?(?:\s(?:number|count))?(?:\s(?:of"
-    r"|for)(?!\s{0,3}\d)(?:\s[a-z-]{1,20}){1,6}?)?"
-    r"\s{0,3}(?:is|are|of|=|:|equals|was|comes to|to|therefore|then|→|->|–)?\s{0,3}(?:about |approximately "
-    r"|~ ?)?(?=[\w])"
-    r"|\b(?:altogether|overall|in all|all together|combined),?\s{0,3}(?:is|=|:|of|are|equals"
-    r"|was)?\s{0,3}(?:there (?:are|is) )?(?=\w)"
-    r"|\b(?:sum|count|number of [a-z -]{1,40}?)\s{0,3}(?:is|=|:|equals|was)\s{0,3}(?=\w)"
-    r"|=\s{0,3}",
-    re.IGNORECASE,
-)
-_TOTAL_AFTER = re.compile(
-    r"\s(?:[a-z-]{1,20}\s){0,4}?(?:in total|overall|altogether|in all|total|combined|all together|together)\b",
-    re.IGNORECASE,
-)
-_LEAD = re.compile(
-    r"(?:\b(?:there|i|we)(?:'s| (?:is|are|was|were|count(?:ed)?|see|saw|identif(?:y|ied)|f(?:i|ou)nd"
-    r"|detect(?:ed)?|observed?|can see|can identify|note[d]?|have))"
-    r"|\b(?:shows?|contains?|reveals?|demonstrates?|has|have|identified|exhibits?|depicts?|presents?))\s(?:with )?"
-    r"(?:a total of |exactly |approximately |about |around |roughly |only |just |at total |likely |probably )*\Z",
-    re.IGNORECASE,
-)
-_APPROX = re.compile(
-    r"(?:\b(?:approximately|approx\.?|about|around|roughly|nearly|almost|circa|an estimated)|~|≈)\s{0,3}\Z",
-    re.IGNORECASE,
-)
-_BOUND = re.compile(
-    r"(?:\b(?:at least|at most|more than|fewer than|less than|over|up to|under|no (?:more|fewer|less) than"
-    r"|minimum of|maximum of|greater than|exceed\w*)|[<>≥≤])\s{0,3}\Z",
-    re.IGNORECASE,
-)
-_BOUND_AFTER = re.compile(r"\s{0,2}(?:\+|or (?:more|fewer|less)|plus\b|and (?:more|above))", re.IGNORECASE)
-_RANGE = re.compile(
-    rf"(?:\bbetween\s)?(?P<a>{_N}|\b\d{{1,4}})\s{{0,2}}(?P<sep>-|–|—|~|\bto\b|\bor\b|\bbis\b"
-    rf"|\bà\b)\s{{0,2}}(?P<b>\d{{1,4}}(?![\w.])|{NUMBER_WORD}\b)"
-    rf"|\bbetween\s(?P<c>{_N})\sand\s(?P<d>{_N})",
-    re.IGNORECASE,
-)
-_NONE = re.compile(
-    r"\A\W*(?:(?:there (?:is|are|were)|i (?:see|found|count|identify|detect))\s)?(?:none|nil|zero"
-    r"|no(?:thing)?(?!\s(?:doubt|question|more|less|fewer|longer|one|\d))(?:\s(?!is\b|was\b)[a-z-]+){0,5}?"
-    r"(?:\s(?:findings?|lesions?|abnormalit(?:y|ies)|injur(?:y|ies)|nodules?|mass(?:es)?|fractures?|tears?"
-    r"|types?|abnormal|detected|seen|present|visible|identified|noted|found|evidence))?)\b"
-    r"|\b(?:there (?:is|are) no|no evidence of|absence of|without any)\s(?!doubt|question|more than|fewer"
-    r"|less)[^.\n]{0,60}"
-    r"\b(?:findings?|lesions?|abnormalit(?:y|ies)|injur(?:y|ies)|nodules?|mass(?:es)?|fractures?|tears?)\b"
-    r"|没有|未见|無し|なし|keine\b",
-    re.IGNORECASE,
-)
-_VAGUE = re.compile(
-    r"\b(?:several|multiple|many|numerous|few|various|a number of|some|countless|innumerable|a couple|couple"
-    r"|dozens|handful|scattered|plenty)\b|多个|多發|多发|若干|数个|mehrere|plusieurs|varios",
-    re.IGNORECASE,
-)
-_SINGLE = re.compile(r"\b(?:a|an|only one|one) (?:single|solitary|sole)\b|\b(?:single|solitary|sole)\b", re.IGNORECASE)
-_DOZEN = re.compile(r"\b(?:a|one|1)\sdozen\b", re.IGNORECASE)
-_ASCENDING = re.compile(r"(?<![\d.])1(?:\s{0,2},\s{0,2}(?:and\s)?\d{1,2}){2,20}(?![\d.])")
-_HAN_COUNT = re.compile(rf"(?P<n>\d{{1,4}}|{HAN_NUMBER})\s?(?:个|個|处|處|枚|颗|顆|块|塊|种|種|条|例|つ|개|本)")
-_ITEMISED = re.compile(r"[^.\n\d:(;]{0,80}(?:[:(;–—]|\bincluding\b|\bnamely\b|\bconsisting\b)", re.IGNORECASE)
 _KEYS = (
     "count",
     "total",
@@ -153,7 +59,7 @@ def read_count(text: str | Clean | None, question: str | None = None) -> Reading
 def whole_number(text: str) -> int | None:
     """A whole number from digits (``12``, ``12.0``, ``1,024``) or an English word; ``None`` for anything else."""
     text = text.strip()
-    if re.fullmatch(_DIGITS, text):
+    if re.fullmatch(forms.DIGITS, text):
         return int(text.split(".")[0].replace(",", ""))
     return number_of(text)
 
@@ -163,6 +69,9 @@ class _Counter:
 
     def __init__(self, question: str | None) -> None:
         self.nouns = set(re.findall(r"[a-z]{4,}", (question or "").lower()))
+        self.asks_images = forms.ASKED_IMAGES.search(question or "") is not None
+        kind = forms.ASKED_KIND.search(question or "")
+        self.kind = kind["noun"].rstrip("s").lower() if kind else None
         self.flags: list[str] = []
 
     def flag(self, name: str) -> None:
@@ -177,10 +86,14 @@ class _Counter:
         value = self.marks(body)
         if value is not None or self.flags:
             return value, "marker"
+        value = self.images(body) if self.asks_images else None
+        if value is not None:
+            return value, "statement"
         clear = self.without_places(markers.look_through(body))
         for rung, name in (
             (self.whole, "whole"),
             (self.ascending, "enumeration"),
+            (self.kinds, "statement"),
             (self.total, "total"),
             (self.ranged, "range"),
             (self.leading, "leading"),
@@ -198,9 +111,25 @@ class _Counter:
 
     def without_places(self, text: str) -> str:
         """The text with coordinates, frame references, sizes and levels blanked."""
-        text = _PLACE.sub(lambda m: " " * len(m[0]), text)
+        text = forms.PLACE.sub(lambda m: " " * len(m[0]), text)
         text = blanked(text, frames.spans(text), " ")
-        return _NOT_COUNT.sub(lambda m: " " * len(m[0]), text)
+        text = forms.WITHDRAWN.sub(
+            lambda m: " " * len(m[0]) if forms.VALUE.search(text.replace(m[0], " ")) else m[0], text
+        )
+        return forms.NOT_COUNT.sub(lambda m: " " * len(m[0]), text)
+
+    def images(self, body: str) -> int | None:
+        """Read "on 7 frames" where frames are what is counted."""
+        values = {whole_number(match["n"]) for match in forms.OF_IMAGES.finditer(markers.look_through(body))}
+        return values.pop() if len(values) == 1 else None
+
+    def kinds(self, clear: str) -> int | None:
+        """Read "3 injuries of 2 distinct types" where types are what is counted."""
+        if self.kind is None:
+            return None
+        pattern = re.compile(rf"({forms.N})\s(?:[a-z]{{2,12}}\s){{0,2}}?{self.kind.removesuffix('ie')}", re.IGNORECASE)
+        spots = {whole_number(match[1]): match.span(1) for match in pattern.finditer(clear)}
+        return self.take(clear, *next(iter(spots.values()))) if len(spots) == 1 else None
 
     def json(self, body: str) -> int | None:
         for value in reversed(markers.json_answers(body, _KEYS) or []):
@@ -243,7 +172,7 @@ class _Counter:
         return whole_number(clear.strip(" \t\n.!:;()[]{}*'\"#=~"))
 
     def head(self, clear: str) -> int | None:
-        match = re.compile(rf"[\s:*~≈]*(?:(?:approximately|about|around|exactly|only|just)\s)?({_N})", re.I).match(
+        match = re.compile(rf"[\s:*~≈]*(?:(?:approximately|about|around|exactly|only|just)\s)?({forms.N})", re.I).match(
             clear
         )
         return self.take(clear, match.start(1), match.end(1)) if match else None
@@ -251,15 +180,18 @@ class _Counter:
     def take(self, text: str, start: int, end: int) -> int | None:
         """The number at a place, unless it is one end of a range or a bound."""
         before, after = text[max(0, start - 30) : start], text[end : end + 30]
-        if _BOUND.search(before) or _BOUND_AFTER.match(after):
+        if forms.BOUND.search(before) or forms.BOUND_AFTER.match(after):
             self.flag("bound")
             return None
-        span = _RANGE.match(text, start) or _RANGE.match(text, max(0, start - 8))
+        span = forms.RANGE.match(text, start) or forms.RANGE.match(text, max(0, start - 8))
         if span and span.start() <= start < span.end() and self.range_of(span):
             return None
         if re.search(r"(?<!\w)[-−]\Z", before):
             return None
-        if _APPROX.search(before):
+        if forms.EACH.match(after):
+            self.flag("per_place")
+            return None
+        if forms.APPROX.search(before):
             self.flag("approx")
         return whole_number(text[start:end])
 
@@ -273,30 +205,30 @@ class _Counter:
     def total(self, clear: str) -> int | None:
         """The last stated total or the number after the last equals sign."""
         last: tuple[int, int] | None = None
-        for match in _TOTAL.finditer(clear):
-            number = _VALUE.match(clear, match.end())
+        for match in forms.TOTAL.finditer(clear):
+            number = forms.VALUE.match(clear, match.end())
             if number:
                 last = number.span()
-        for number in _VALUE.finditer(clear):
-            if (last is None or number.start() > last[0]) and _TOTAL_AFTER.match(clear, number.end()):
+        for number in forms.VALUE.finditer(clear):
+            if (last is None or number.start() > last[0]) and forms.TOTAL_AFTER.match(clear, number.end()):
                 last = number.span()
         return self.take(clear, *last) if last else None
 
     def ascending(self, clear: str) -> int | None:
         """Read "1, 2, 3, 4 lesions": counting aloud ends in the count."""
-        run = _ASCENDING.search(clear)
+        run = forms.ASCENDING.search(clear)
         numbers = [int(n) for n in re.findall(r"\d+", run[0])] if run else []
         return numbers[-1] if numbers and numbers == list(range(1, len(numbers) + 1)) else None
 
     def leading(self, clear: str) -> int | None:
         """Read "10 findings (5 lesions in 2 places)": a number at the head whose parts follow."""
-        match = re.compile(rf"\W*({_N})(?=\s[a-z])", re.I).match(clear)
-        if match is None or not _ITEMISED.match(clear, match.end()):
+        match = re.compile(rf"\W*({forms.N})(?=\s[a-z])", re.I).match(clear)
+        if match is None or not forms.ITEMISED.match(clear, match.end()):
             return None
         return self.take(clear, *match.span(1))
 
     def ranged(self, clear: str) -> int | None:
-        for match in _RANGE.finditer(clear):
+        for match in forms.RANGE.finditer(clear):
             if self.range_of(match):
                 return None
         return None
@@ -305,14 +237,14 @@ class _Counter:
         """Read "There are 4 lesions", "I count three": the last statement, if all agree."""
         found: dict[int, None] = {}
         itemised = False
-        for match in _VALUE.finditer(clear):
-            if _LEAD.search(clear[max(0, match.start() - 60) : match.start()]):
+        for match in forms.VALUE.finditer(clear):
+            if forms.LEAD.search(clear[max(0, match.start() - 60) : match.start()]):
                 value = self.take(clear, *match.span())
                 if self.flags and value is None:
                     return None
                 if value is not None:
                     found[value] = None
-                    itemised = itemised or _ITEMISED.match(clear, match.end()) is not None
+                    itemised = itemised or forms.ITEMISED.match(clear, match.end()) is not None
         if len(found) > 1 or (len(found) == 1 and not itemised and self.parts(clear)):
             self.flag("multiple_candidates")
             return None
@@ -321,7 +253,7 @@ class _Counter:
     def parts(self, clear: str) -> bool:
         """Whether a sentence gives several numbers side by side: parts of a sum that is not stated."""
         for sentence in re.split(r"(?<=[.!?\n])\s", clear)[:200]:
-            numbers = [m for m in _VALUE.finditer(sentence)]
+            numbers = [m for m in forms.VALUE.finditer(sentence)]
             if len(numbers) > 1 and re.search(
                 r",|;|\band\b|\bplus\b|\+|/", sentence[numbers[0].end() : numbers[-1].start()]
             ):
@@ -329,17 +261,17 @@ class _Counter:
         return False
 
     def none(self, clear: str) -> int | None:
-        if _VALUE.search(clear) and not re.match(r"\A\W*(?:none|nil|zero|no)\b", clear, re.I):
+        if forms.VALUE.search(clear) and not re.match(r"\A\W*(?:none|nil|zero|no(?!,))\b", clear, re.I):
             return None
-        match = _NONE.search(clear)
-        return 0 if match and not _VAGUE.search(clear[: match.end() + 40]) else None
+        match = forms.NONE.search(clear)
+        return 0 if match and not forms.VAGUE.search(clear[: match.end() + 40]) else None
 
     def foreign(self, clear: str) -> int | None:
         word = clear.strip(" \t\n.!:;()*'\"").lower()
         if word in FOREIGN:
             return FOREIGN[word]
         if not clear.isascii():
-            counts = {m["n"] for m in _HAN_COUNT.finditer(clear)}
+            counts = {m["n"] for m in forms.HAN_COUNT.finditer(clear)}
             if len(counts) == 1:
                 text = counts.pop()
                 return int(text) if text.isdecimal() else number_of_han(text)
@@ -350,12 +282,15 @@ class _Counter:
 
     def only(self, clear: str) -> int | None:
         """The only number of the text, or the only one in front of a noun of the question."""
-        if _DOZEN.search(clear):
-            return 12
-        matches = list(_VALUE.finditer(clear))[:500]
+        for pattern, size in forms.GROUPS:
+            if pattern.search(clear):
+                return size
+        matches = list(forms.VALUE.finditer(clear))[:500]
         values = {whole_number(match[0]): match for match in matches}
         if len(values) > 1:
             near = {v: m for v, m in values.items() if self.before_noun(clear, m)}
+            if len(near) == 1 and all(re.match(rf"\s{forms.FINDING}", clear[m.end() :], re.I) for m in matches):
+                return self.take(clear, *next(iter(near.values())).span())
             values = near if len(near) == 1 else values
         if len(values) == 1 and not (len(matches) > 1 and self.parts(clear)):
             match = next(iter(values.values()))
@@ -363,11 +298,13 @@ class _Counter:
         if len(matches) > 1:
             self.flag("multiple_candidates")
             return None
-        if _VAGUE.search(clear):
+        if forms.VAGUE.search(clear):
             self.flag("vague")
             return None
-        return 1 if _SINGLE.search(clear) else None
+        return 1 if forms.SINGLE.search(clear) else None
 
     def before_noun(self, clear: str, match: re.Match[str]) -> bool:
-        words = re.findall(r"[a-z]{4,}", clear[match.end() : match.end() + 40].lower().split(".")[0])[:3]
+        words = re.findall(
+            r"[a-z]{4,}", re.split(r"[.,;\d]|\band\b", clear[match.end() : match.end() + 40].lower())[0]
+        )[:3]
         return any(word in self.nouns or word.rstrip("s") in self.nouns or word + "s" in self.nouns for word in words)

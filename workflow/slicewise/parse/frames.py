@@ -127,8 +127,15 @@ def spans(text: str, *, other: bool = True) -> list[tuple[int, int]]:
     return [
         (match.start(), match.start() + len(_written(match)))
         for match in _REFERENCE.finditer(text)
-        if other or not match["other"]
+        if (other or not match["other"]) and not _product(match)
     ]
+
+
+def _product(match: re.Match[str]) -> bool:
+    """Whether "frames = 6" ends a sum such as "2 findings x 3 frames = 6"."""
+    return (
+        "=" in match[0] and re.search(r"\d\s?\Z", match.string[max(0, match.start() - 4) : match.start()]) is not None
+    )
 
 
 def _written(match: re.Match[str]) -> str:

@@ -23,7 +23,7 @@ _FUNCTION = (
     r"(?:is|was|are|were|because|since|as|and|or|for|due|given|but|not|seems?|appears?|looks?|would|could"
     r"|might|may|best|fits?|matches|"
     r"describes|represents|corresponds|remains|can|cannot|can't|isn't|has|have|shows?|with the|over|than"
-    r"|versus|vs|only|alone|also|here|if|so)"
+    r"|versus|vs|only|alone|also|here|if|so|plus|et|und|y|e|maybe|perhaps|probably|possibly)"
 )
 _ARTICLE_NEXT = re.compile(rf"\s{{1,3}}(?!{_FUNCTION}\b)[a-z0-9]", re.IGNORECASE)
 _PRONOUN_NEXT = re.compile(r"\s{1,3}[a-z']|['’]", re.IGNORECASE)
@@ -51,17 +51,22 @@ _LISTED_BEFORE = re.compile(
 )
 _LISTED_AFTER = re.compile(r"[)\]]?" + _LIST)
 _AFTER_NO = re.compile(
-    r"(?![)\]]?,?\s{0,3}(?:and |but )?not\s{1,3}(?:option\s|choice\s)?[(\[]?[A-Z](?!\w))"  # "B, not A" rejects A
-    r"[)\].:,\"']{0,3}\s{0,3}(?:[-–—=:]\s{0,3})?(?:(?:which|that|both|all|also|therefore|thus|clearly|most"
+    r"(?![)\]]?[.,;]?\s{0,3}(?:and |but )?not\s{1,3}(?:option\s|choice\s)?[(\[]?[A-Z](?!\w))"  # "B, not A" rejects A
+    r"(?:[)\].:,\"']{0,3}\s{0,3}(?:[-–—=:]\s{0,3})?|\s?\?\s{1,3})(?:(?:which|that|both|all|also|therefore|thus|clearly|most"
     r"|would|looked|yet|and|but)\s)*"
     r"(?:is|are|was|were|can be|could be|may be|looks?|seems?|appears?|has been|have been"
     r"|be)?\s{0,2}(?:also |both |all |clearly |therefore |thus |most |very |quite |each )*"
     r"(?:not\b|n't\b|incorrect|wrong|false|unlikely|less likely|less consistent|excluded|eliminated"
     r"|ruled out|rejected|absent|untrue|inconsistent|impossible|improbable|"
-    r"cannot|can't|doesn't|does not|do not|don't|didn't|isn't|aren't|wasn't|out\b|no\b|✗|❌|×)",
+    r"too\b|cannot|can't|doesn't|does not|do not|don't|didn't|isn't|aren't|wasn't|out\b|no\b|✗|❌|×)",
     re.IGNORECASE,
 )
-_TENTATIVE = re.compile(r"[)\]]?\s{1,3}(?:would|could|might|may|can)\b", re.IGNORECASE)
+_TENTATIVE = re.compile(
+    r"[)\]]?(?:\s{0,3}(?:,|and|or)\s{0,3}[(\[]?[A-Z][)\]]?){0,6}\s{1,3}(?:(?:would|could|might|may|can)\b"
+    r"|(?:is|are|seems?|looks?)\s(?:both |all |also |equally )?"
+    r"(?:possible|plausible|conceivable|tempting|candidates?)\b)",
+    re.IGNORECASE,
+)
 _CLAUSE_START = re.compile(r"[.;!?\n](?=\s|\Z)|\b(?:but|however|so|therefore|thus|hence)\b", re.IGNORECASE)
 
 
@@ -180,7 +185,12 @@ def bare(text: str) -> str:
     for article in ("a ", "an ", "the ", "it is ", "this is "):
         if out.startswith(article):
             out = out[len(article) :]
-    return out
+    return _OF_THESE.sub(r"\g<how> of the above", out) if _OF_THESE.match(out) else out
+
+
+_OF_THESE = re.compile(
+    r"(?P<how>none|all)(?: of)?(?: the| these| those)?(?: above| options| choices| answers| these| those| them)+\Z"
+)
 
 
 def same_text(text: str, options: Mapping[str, str]) -> str | None:

@@ -32,7 +32,11 @@ FOREIGN = {
 }  # fmt: skip
 _TENS = "|".join(TENS)
 _UNITS = "|".join(sorted(UNITS, key=len, reverse=True))
-NUMBER_WORD = rf"(?:(?:{_TENS})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|{_UNITS})"
+_TWO_DIGITS = rf"(?:(?:{_TENS})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|{_UNITS})"
+NUMBER_WORD = (
+    rf"(?:(?:an?|one|two|three|four|five|six|seven|eight|nine)[\s-]hundred(?:[\s-](?:and[\s-])?{_TWO_DIGITS})?"
+    rf"|{_TWO_DIGITS})"
+)
 _HAN = {
     "零": 0,
     "〇": 0,
@@ -61,6 +65,11 @@ _FOREIGN_LETTER = re.compile("(?<![^\\W_])[АВСЕНІЈКМОРЅТХѴԌΑΒ�
 def number_of(word: str) -> int | None:
     """The value of an English number word such as ``twenty-one``, or ``None``."""
     word = word.lower().replace("-", " ").strip()
+    hundreds, hundred, rest = word.partition(" hundred")
+    if hundred:
+        more = number_of(rest.removeprefix(" and").strip()) if rest.strip() else 0
+        many = UNITS.get(hundreds, 1)
+        return None if more is None else 100 * many + more
     if word in UNITS:
         return UNITS[word]
     head, _, tail = word.partition(" ")

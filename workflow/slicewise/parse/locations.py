@@ -11,14 +11,16 @@ from typing import Any
 
 from slicewise.geometry import Convention
 from slicewise.parse import frames, jsonish
-from slicewise.parse.box_forms import merged, plain
+from slicewise.parse.box_forms import NUMBER, merged, plain
 from slicewise.parse.box_json import BOX_KEYS, FRAME_KEYS, REASONING_KEYS, TIME_KEYS
 from slicewise.parse.boxes import BoxContext, locate
 from slicewise.parse.clean import normalise, peel
 
 _ANY = BoxContext(Convention.ABS_XYXY_ORIGINAL, ((1000, 1000),))
 _HANGING = re.compile(
-    r"(?:[\s,;:(\[{*_\-–—|]|(?<![\w.])(?:is|are|was|were)(?=\s)|(?<![\w.])(?:"
+    r"(?:[\s,;:=(\[{*_\-–—|、,。]|(?:位于|位於|见于|見於|在|于)|(?<![\w.])(?:spans?|covers?|occup(?:ies|ying))(?=\s)|(?<![\w.])(?:is|are|was|were)(?=\s)"
+    r"|(?<![\w.])(?:(?:a|the|its|with)\s){0,2}(?:bounding[\s-]?box(?:es)?|bbox(?:es)?|bbx|box(?:es)?|coordinates?|coords|roi)"
+    r"(?=[\s:=]|\Z)|(?<![\w.])(?:"
     r"(?:(?:also|best|most|clearly|mainly|primarily)\s{1,3})?(?:(?:is|are|was|were|being|be)\s{1,3})?"
     r"(?:(?:best\s|clearly\s|also\s|first\s|most\s(?:prominent|conspicuous)\s)?(?:seen|visible|located"
     r"|present|found|noted|identified|shown|appearing|observed|depicted|demonstrated|evident|"
@@ -34,6 +36,7 @@ _TIED = re.compile(
     r"|on)[\s:,]*)?[\s,;:()\[\]*_\-–—|]*\Z",
     re.IGNORECASE,
 )
+_UNIT = re.compile(r"\s?(?:px|pixels?)\b", re.IGNORECASE)
 _ONLY_MARKS = re.compile(r"[\W_]*\Z")
 _MARK = re.compile(
     r"</?(?:ref|phrase|p|bbx|bbox|box|object|grounding|delimiter_of_multi_objects/?)>|<\|/?(?:ref|det"
@@ -47,14 +50,23 @@ def strip_location(text: str) -> str:
     """The text without coordinates and frame references of any supported syntax; without them it is normalised."""
     shown = peel(normalise(text))
     for _ in range(4):
-        stripped = _once(shown)
+        stripped = peel(_once(shown))
         if stripped == shown:
             break
         shown = stripped
     return shown
 
 
+_TAGS = re.compile(r"</?(?:frame|slice|image)[\s_-]{0,2}\d{0,4}>", re.IGNORECASE)
+_POINT = re.compile(
+    rf"\b(?:at|around|near|about|to|pixel|point|(?:coordinates?|located|cent(?:er|re)d)(?: at| around)?)\s{{1,3}}"
+    rf"(?P<at>\(\s?{NUMBER}\s?,\s?{NUMBER}\s?\))",
+    re.IGNORECASE,
+)
+
+
 def _once(text: str) -> str:
+    text = _TAGS.sub(" ", text).strip() if "<" in text else text
     if (
         not any(c.isdigit() for c in text)
         and "<" not in text
@@ -67,7 +79,8 @@ def _once(text: str) -> str:
     text = _labels_kept(text)
     found = locate(text, _ANY)
     spans = [(c.start, c.end) for c in found.candidates] + found.claimed
-    spans += [span for span in frames.spans(text, other=False)]
+    spans += frames.spans(text, other=False)
+    spans += [match.span("at") for match in _POINT.finditer(text)]
     if not spans:
         return text
     return _cut(text, _joined(text, merged(spans)))
@@ -129,19 +142,23 @@ def _cut(text: str, spans: list[tuple[int, int]]) -> str:
         before = text[at:start]
         hanging = _HANGING.search(before[-160:])
         keep = len(before) - (len(before[-160:]) - hanging.start()) if hanging else len(before)
-        pieces.append(before[:keep])
-        at = _past(text, end, text[at + keep : end])
+        past = _past(text, end, text[at + keep : end])
+        apart = ";" in before[keep:] and text[past : past + 1].isalnum()  # two clauses stay two
+        pieces.append(before[:keep] + (";" if apart else ""))
+        at = past
     tail = text[at:]
     out = ""
     for piece in [*pieces, tail]:
         out = _glue(out, piece)
     if _ONLY_MARKS.match(tail):
-        out = out.rstrip(" .,;:–—-|*\n\t")
+        out = out.rstrip(" .,;:–—-|*。、\n\t")
     return out.strip()
 
 
 def _past(text: str, end: int, removed: str) -> int:
     """Where the text goes on: past marks that hang on what was removed, closing brackets only if it opened them."""
+    unit = _UNIT.match(text, end)
+    end = unit.end() if unit else end
     unclosed = removed.count("(") - removed.count(")")
     while end < len(text) and text[end] in " \t\n,:)]}*_|":
         if text[end] == ")":
@@ -161,6 +178,6 @@ def _glue(left: str, right: str) -> str:
     left = left.rstrip()
     if right[0] in ".!?" and left[-1] in ".!?":
         return left + right[1:]
-    if right[0] in ".!?);":
+    if right[0] in ".!?);。":
         return left + right
     return f"{left} {right.lstrip()}"

@@ -41,9 +41,9 @@ _PHRASE = re.compile(
     r"|(?:最终|正确|最佳|我的)?(?:答案|回答|結論|结论|选项|選項)\s{0,2}(?:应该|应)?\s{0,2}(?:是|为|為|選|选|:|:)\s{0,2}|答えは|答え\s?:"
     r"|解答\s?:|정답은|정답\s?:|답\s?:|답은"
     r"|(?<!\w)ans\.\s{0,3}(?=[(A-Z\d])"
-    r"|\b(?:die (?:richtige |korrekte )?)?antwort(?:\s?(?:ist|lautet))?\s?:?(?=\s)|\bantwort\s?:"
-    r"|\b(?:la )?(?:bonne )?réponse (?:correcte |finale )?(?:est\s|:\s?)|\bréponse\s?:"
-    r"|\b(?:la )?respuesta (?:correcta |final )?(?:es\s|:\s?)|\brespuesta\s?:"
+    r"|\b(?:die (?:richtige |korrekte )?)?antwort(?:\s?(?:ist|lautet))?\s?:?(?=\s)|\bantwort(?:en)?\s?:"
+    r"|\b(?:la )?(?:bonne )?réponse (?:correcte |finale )?(?:est\s|:\s?)|\bréponses?\s?:"
+    r"|\b(?:la )?respuesta (?:correcta |final )?(?:es\s|:\s?)|\brespuestas?\s?:"
     r"|\b(?:la )?risposta (?:corretta )?(?:è\s|:\s?)|\brisposta\s?:"
     r"|\b(?:a )?resposta (?:correta )?(?:é\s|:\s?)|\bresposta\s?:|\bответ\s?[:—-]|\b(?:правильный )?ответ\s"
     r"|\bcevap\s?:|\bsvar\s?:|\bantwoord\s?:|\bodpowiedź\s?:|الإجابة\s?(?:هي|:)",
@@ -60,7 +60,9 @@ _CHOOSE = re.compile(
     r"|(?:应该|应当|应|我|故|因此|所以|可|就|并)?\s?[选選](?:择|擇|项|項)?(?:为|是|了)?\s{0,2}:?\s{0,2}(?=[A-Za-z(])",
     re.IGNORECASE,
 )
-_DECORATION = re.compile(r"\*{1,3}|_{2,3}|`{1,3}|\$|\\[()\[\]]|[\"“”„«»]|\\\\(?=\s)")
+_DECORATION = re.compile(r"\*{1,3}|_{2,3}|`{1,3}|\$|\\[()\[\]]|[\"“”„«»]|\\\\(?=\s)|‘(?=\w)|(?<=\w)’(?!\w)")
+_QUOTED_LETTER = re.compile(r"(?<!\w)'([A-Za-z])'(?!\w)")
+_HTML = re.compile(r"</?(?:b|i|u|em|strong|span|div|p|h[1-6]|li|ul|ol|mark|big)(?:\s[^<>\n]{0,60})?>")
 _MACRO = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mathit|textit|operatorname|rm|bf|mbox|boxed|fbox|textsf|mathsf|mathbb|emph)\s?\{"
 )
@@ -94,8 +96,12 @@ def look_through(text: str) -> str:
     """The text with bold, quotes and LaTeX blanked and what is struck out removed, positions kept."""
     if "~~" in text or "</" in text:
         text = _STRUCK.sub(lambda m: " " * len(m[0]), text)
+    if "</" in text:
+        text = _HTML.sub(lambda m: " " * len(m[0]), text)
     if "\\" in text:
         text = _MACRO.sub(lambda m: " " * len(m[0]), text)
+    if "'" in text:
+        text = _QUOTED_LETTER.sub(r" \1 ", text)
     return _DECORATION.sub(lambda m: " " * len(m[0]), text)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 _NAMES = (
     r"(?:antml:|seed:|longcat_|ifm\|)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|rationale|analysis|"
-    r"scratch_?pad|inner_monologue|cot|chain_of_thought)"
+    r"scratch_?pad|ant_?thinking|inner_monologue|cot|chain_of_thought)"
 )
 _MARK = re.compile(
     rf"(?:<|&lt;|◁|\[(?=/?THINK\]))\s{{0,3}}\|?(?P<slash>/)?\s{{0,3}}{_NAMES}\|?(?:\s[^<>\n]{{0,80}})?"
@@ -38,7 +38,9 @@ _CHANNEL = re.compile(
     re.IGNORECASE,
 )
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start)\|>")
-_BARE_CHANNEL = re.compile(r"\A\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\n])")
+_BARE_CHANNEL = re.compile(
+    r"\A\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\n])|\A\s*assistant(?:analysis|commentary)"
+)
 _BARE_FINAL = "assistantfinal"
 _ANSWERS = re.compile(r"\banswer\b|\\boxed|答案|\bfinal\b", re.IGNORECASE)
 

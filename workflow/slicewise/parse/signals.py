@@ -16,7 +16,7 @@ _TASK = (
     r"|process|read|count|comply|answer|respond|comment|discuss|make|perform|fulfil|share|generate|draw|review|examine"
     r"|(?:see|identify|locate|determine|display|load) (?:the|this|your|an?y?|these) (?:image|scan|slice"
     r"|picture|study|file|frame)"
-    r"|do (?:that|this)|continue|engage|advise)"
+    r"|do (?:that|this)|continue|engage|advise|locali[sz]e)"
 )
 _REFUSAL = re.compile(
     rf"\b(?:i|we) ?{_CANNOT}(?: \w+){{0,2}}? {_TASK}"
@@ -25,7 +25,8 @@ _REFUSAL = re.compile(
     r"|\bsorry\b[^.!?\n]{0,80}\b(?:can(?:not|'t)|unable|could not|couldn't|not able|won't)\b"
     rf"|\A\W*(?:unable|not able) to {_TASK}"
     r"|\b(?:cannot|can't|could not|couldn't) be (?:opened|loaded|displayed|viewed|accessed|processed)\b"
-    r"|\bno (?:image|images|scan|study) (?:was|were|is|are|has been|have been) (?:provided|attached|uploaded|visible)"
+    r"|\bno (?:image|scan|study|studie|frame|slice)s? (?:(?:was|were|is|are|has been|have been) )?(?:provided|attached"
+    r"|uploaded|visible|found|available|loaded|received)"
     r"|\A\W*(?:please )?(?:consult|seek) (?:with )?(?:a|an|your) [^.\n]{0,40}(?:doctor|physician|radiologist"
     r"|professional)"
     r"|\bi(?:'m| am) (?:not (?:a|qualified)|only|just an?)\b[^.\n]{0,60}\b(?:doctor|physician|radiologist"
@@ -44,8 +45,15 @@ _HEDGE = re.compile(
     r"(?:determin|say|tell|confirm|exclud|rule|assess|conclu|definit|establish|ascertain)\w*"
     r"|(?:hard|difficult|impossible|not possible) to (?:say|tell|determine|assess|judge|know)"
     r"|(?:do not|don't) know|no idea|insufficient|not enough (?:information|data|evidence)|depends"
-    r"|yes and no|either|might|neither yes nor no|n/a\b|not applicable|needs? (?:further|more|additional))"
+    r"|yes and no|either|might|may|could (?:be|represent|indicate)"
+    r"|neither yes nor no|n/a\b|not applicable|needs? (?:further|more|additional))"
     r"|不确定|不清楚|可能|也许|无法判断|无法确定|不好说|vielleicht|möglicherweise|peut-être|quizás|tal vez",
+    re.IGNORECASE,
+)
+_STOP = re.compile(r"(?<=[a-z)][.!?])\s+(?=\S)")
+_GOES_ON = re.compile(
+    r"(?:\A|\s)(?:a|an|the|of|and|or|but|because|since|with|without|in|on|at|to|from|by|for|than|which|whereas|while"
+    r"|is|are|was|were|its|this|that)\Z",
     re.IGNORECASE,
 )
 _CLOSING = frozenset(".!?:;)]}>\"'`*|。!?」』】…%$")
@@ -78,15 +86,27 @@ def _periodic(words: list[str]) -> bool:
     return False
 
 
+def open_ended(text: str) -> bool:
+    """Whether a text ends inside an open bracket or brace."""
+    end = text.rstrip()[-_EDGE:]
+    return any(end.rfind(opened) > end.rfind(closed) for opened, closed in ("[]", "{}"))
+
+
 def looks_cut(text: str) -> bool:
-    """Whether a text ends in mid-sentence or inside an open bracket; a short reply without a full stop is complete."""
+    """Whether a text ends inside a bracket or in mid-sentence.
+
+    A reply without any full stop is complete, unless it ends on a word that must go on ("because", "the"); one that
+    sets full stops and lacks the last one is cut.
+    """
     tail = text.rstrip()
     if not tail:
         return False
-    end = tail[-_EDGE:]
-    if any(end.rfind(opened) > end.rfind(closed) for opened, closed in ("[]", "{}")):
+    if open_ended(tail):
         return True
-    return tail[-1] not in _CLOSING and len(end.split()) > 6
+    if tail[-1] in _CLOSING:
+        return False
+    last = _STOP.split(tail[-_EDGE:])
+    return _GOES_ON.search(tail[-20:]) is not None or (len(last) > 1 and len(last[-1].split()) > 6)
 
 
 _HEAD, _TAIL = 8_000, 16_000

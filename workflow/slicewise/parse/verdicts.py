@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from slicewise.outcome import Outcome
@@ -21,8 +22,10 @@ _SCORE = re.compile(
     re.IGNORECASE,
 )
 _LINK = (
-    r"[\s*_\"'`)\]]{0,6}(?:\([^()\n]{0,30}\)\s{0,3}[*_]{0,3})?(?:(?:score|rating)\s{0,3})?(?:is|=|:|->|→|=>"
-    r"|-(?!\d)|–|—|of|\||:=|was|gets|earns|receives|at)?[\s*_\"'`\[({|:]{0,8}"
+    r"[\s*_\"'`)\]>]{0,6}(?:\([^()\n]{0,30}\)\s{0,3}[*_]{0,3})?"
+    r"(?:of (?:the |this )?[a-z]{3,15}(?: [a-z]{3,15})?\s{0,2}(?=[:=]))?(?:(?:score|rating)\s{0,3})?"
+    r"(?:,?\s?(?:i|we)(?:'d| would)? (?:give|assign|rate|score|award)(?: it)?(?: an?)?|is|=|:|->|→|=>"
+    r"|-(?!\d)|–|—|of|\||:=|was|gets|earns|receives|scores?|scored|rated|at)?[\s*_\"'`\[({|:]{0,8}"
 )
 _BRACKET = re.compile(rf"\[\[\s{{0,3}}({_NUM})\s{{0,3}}(?:/\s?(\d{{1,4}})\s{{0,3}})?\]\]")
 _WORDS = re.compile(
@@ -43,6 +46,12 @@ _SCALE = re.compile(
     rf"|=)?\s?\(?\[?{_NUM}\s?(?:to|-|–|,|and|\.\.)\s?{_NUM}\]?\)?|\bout of a (?:possible|maximum"
     rf"|total of)\s\d+"
     rf"|\(\s?{_NUM}\s?(?:to|-|–)\s?{_NUM}\s?\)|\bfrom\s{_NUM}\sto\s{_NUM}\b",
+    re.IGNORECASE,
+)
+_OPENED = re.compile(r"[\s*_\"'`]{0,4}[(\[]\s{0,2}")
+_TITLE = re.compile(
+    r"\A\W*(?:(?:final|my|the|overall) )?(?:scores?|ratings?|marks?|grades?|verdict|answer|evaluation)"
+    r"(?: (?:are|is))?\s?[:=]?(?=[\s\[(])",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’|«[^»\n]{1,400}»|`[^`\n]{1,400}`")
@@ -123,6 +132,9 @@ class _Judge:
         clear = _SCALE.sub(lambda m: " " * len(m[0]), signals.ends(body))
         if len(self.dimensions) == 1:
             return self.single(clear)
+        table = self.header(clear)
+        if table is not None:
+            return table, "table"
         named = self.named(clear)
         if any(value is not None for value in named.values()) or self.flags:
             return named, "named"
@@ -210,19 +222,35 @@ class _Judge:
     def named(self, clear: str) -> dict[str, float | None]:
         """Each dimension's last number after its name, in prose, lists and tables."""
         out = self.empty()
-        pattern = re.compile(
-            rf"(?<![^\W_])(?P<name>{'|'.join(map(re.escape, self.written))})(?![^\W_]){_LINK}", re.IGNORECASE
-        )
+        names = "|".join(re.escape(name) + (r"(?![^\W_])" if name[-1:].isascii() else "") for name in self.written)
+        pattern = re.compile(rf"(?<![^\W_])(?P<name>{names}){_LINK}", re.IGNORECASE)
         for match in pattern.finditer(clear):
             number = _SCORE.match(clear, match.end())
+            if number is None:  # "Accuracy (8): fine"
+                opened = _OPENED.match(clear, match.end("name"))
+                number = _SCORE.match(clear, opened.end()) if opened else None
+                number = number if number and clear[number.end() :].lstrip()[:1] in (")", "]") else None
             if number is not None:
                 value = self.of_match(number)
                 out[self.names[_key(match["name"])]] = value
         return out
 
+    def header(self, clear: str) -> dict[str, float | None] | None:
+        """A table with a column per dimension: the first row under its header."""
+        lines = [line for line in clear.split("\n")[:200] if "|" in line and not set(line) <= set("|-: \t")]
+        for head, row in pairwise(lines):
+            names = [_key(cell.strip(" *_`")) for cell in head.strip(" |").split("|")]
+            cells = [cell.strip(" *_`") for cell in row.strip(" |").split("|")]
+            if len(names) == len(cells) and all(
+                dimension in map(self.names.get, names) for dimension in self.dimensions
+            ):
+                read = {self.names[name]: cell for name, cell in zip(names, cells, strict=True) if name in self.names}
+                return {d: self.of_match(_SCORE.fullmatch(read[d])) for d in self.dimensions}
+        return None
+
     def in_order(self, clear: str) -> dict[str, float | None]:
         """Nothing but numbers, exactly one per dimension, in the order asked for."""
-        plain = markers.look_through(clear)
+        plain = _TITLE.sub("", markers.look_through(clear))
         if not _TRIPLE.match(plain.strip()):
             return self.empty()
         numbers = list(_SCORE.finditer(plain))
@@ -241,7 +269,10 @@ class _Judge:
         if boxes:
             return {dimension: self.of_match(_SCORE.fullmatch(boxes[-1][1]))}, "boxed"
         unquoted = _QUOTED.sub(lambda m: " " * len(m[0]), clear)
-        for body, stage in ((unquoted, "marker"), (clear, "marker_quoted")):
+        told = [(unquoted, "marker")]
+        if not re.search(r"\w", unquoted):  # the whole reply stands in quotes; a quotation inside it is no verdict
+            told.append((clear, "marker_quoted"))
+        for body, stage in told:
             found, value = self.marked(body)
             if found:
                 return {dimension: value}, stage
@@ -258,6 +289,7 @@ class _Judge:
             if number is not None:
                 return True, self.of_match(number)
         fractions = [m for m in _SCORE.finditer(body) if m["of"] is not None]
+        fractions = [m for m in fractions if float(m["of"]) == self.scale[1]] or fractions  # not "3/4 of the findings"
         if fractions:
             return True, self.of_match(fractions[-1])
         return False, None

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from slicewise.outcome import Outcome, Reading, failed, ok
-from slicewise.parse import markers, signals
+from slicewise.parse import jsonish, markers, signals
+from slicewise.parse.box_forms import plain as key
+from slicewise.parse.box_json import REASONING_KEYS
 from slicewise.parse.clean import Clean, clean
+from slicewise.parse.restated import opposites, restated
 
 _YES = (
-    r"yes|yeah|yep|yup|yea|affirmative|correct|true|indeed|certainly|definitely|absolutely|of course"
+    r"yes|yeah|yep|yup|yea|affirmative|correct|true|indeed|(?:certainly|definitely|absolutely|of course)(?! not)"
     r"|positive|present|ja|oui|sí|sì|si|sim|да|はい"
     r"|예|네|نعم|हाँ|हां|evet|tak|có"
 )
 _NO = (
-    r"no|nope|nah|negative|incorrect|false|none|absent|not at all|not present|not seen|not visible"
+    r"no(?!\.[ \t]?\d)|nope|nah|negative|incorrect|false|none|absent|not at all|not present|not seen|not visible"
     r"|not detected|not identified|certainly not"
     r"|definitely not|absolutely not|of course not|nein|non|não|nao|нет|いいえ|아니요|아니오|لا|नहीं|hayır|nie|nee|không"
 )
@@ -27,7 +31,8 @@ _TOKEN = re.compile(
 )
 _LEAD = re.compile(
     r"[\s*_#>\"'“”‘’(\[{`.,:;!\-–—•✅❌✓✗☑►]*(?:(?:well|so|ok|okay|hmm|sure|thus|therefore|overall"
-    r"|based on (?:the|this|these) [^,.\n]{0,60})[,:]?\s)?"
+    r"|based on (?:the|this|these) [^,.\n]{0,60}"
+    r"|(?:while |although )?i(?:'m| am) (?:not|only|just) an? [^,.;\n]{0,40}[,;] but)[,:]?\s)?"
     r"(?:(?:it is|it's|that is|that's|this is) )?",
     re.IGNORECASE,
 )
@@ -58,14 +63,15 @@ _NEGATED = re.compile(
     r"|findings?) of\b|\babsen(?:t|ce of)\b"
     r"|\b(?:do|does|did|can)(?: not|n't|not) (?:see|show|reveal|demonstrate|identify|find|detect|contain"
     r"|have|exhibit|appreciate)\b|\bcannot (?:see|identify|detect|find)\b"
+    r"|\bfail(?:s|ed)? to (?:show|reveal|demonstrate|identify|detect|depict)\b"
     r"|\bnegative for\b|\bfree of\b|\bruled out\b|\bwithout (?:any )?(?:evidence|signs?)\b|\bkein(?:e"
     r"|en)? (?:hinweis|anzeichen)\b|\bno (?:obvious |definite |acute |visible |focal "
     r"|such )?\w+[^.;,]{0,60}\b(?:is|are|was|were) " + _PRESENT + r"\b",
     re.IGNORECASE,
 )
 _ASSERTED = re.compile(
-    rf"\b(?:is|are|was|were) (?:clearly |indeed |definitely |also )?{_PRESENT}\b|\bthere(?:'s| is| are) (?:a"
-    rf"|an|clear|definite|evidence|some|multiple|several)\b",
+    rf"\b(?:is|are|was|were) (?:clearly |indeed |definitely |also )?{_PRESENT}\b|\bexists?\b"
+    rf"|\bthere(?:'s| is| are) (?:a|an|clear|definite|evidence|some|multiple|several)\b",
     re.IGNORECASE,
 )
 _POSITIVE_FOR = re.compile(r"\A\W*(?:the \w+ is |study is |it is )?positive for\b", re.IGNORECASE)
@@ -79,59 +85,12 @@ _CORRECTED = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_QUESTION_STOP = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "there",
-        "a",
-        "an",
-        "the",
-        "any",
-        "of",
-        "in",
-        "on",
-        "this",
-        "that",
-        "these",
-        "those",
-        "do",
-        "does",
-        "did",
-        "can",
-        "could",
-        "has",
-        "have",
-        "evidence",
-        "sign",
-        "signs",
-        "image",
-        "images",
-        "scan",
-        "mri",
-        "ct",
-        "volume",
-        "slice",
-        "slices",
-        "frame",
-        "seen",
-        "visible",
-        "present",
-        "show",
-        "shows",
-        "you",
-        "see",
-        "it",
-        "and",
-        "or",
-        "for",
-        "with",
-        "to",
-        "be",
-    ]
-)
+_QUESTION_STOP = frozenset([
+    "is", "are", "was", "were", "there", "a", "an", "the", "any", "of", "in", "on", "this", "that", "these",
+    "those", "do", "does", "did", "can", "could", "has", "have", "evidence", "sign", "signs", "image", "images",
+    "scan", "mri", "ct", "volume", "slice", "slices", "frame", "seen", "visible", "present", "show", "shows",
+    "you", "see", "it", "and", "or", "for", "with", "to", "be",
+])  # fmt: skip
 
 
 def read_yes_no(text: str | Clean | None, question: str | None = None) -> Reading[str]:
@@ -158,7 +117,12 @@ def read_yes_no(text: str | Clean | None, question: str | None = None) -> Readin
         value, stage = _from_marks(body)
     if value is not None:
         return ok(value, stage, *flags)
+    if jsonish.strict(body) is not None:  # its own fields have not answered; its punctuation is no prose
+        return _nothing(body, flags)
     shown = _without_questions(markers.look_through(body).replace("’", "'"))
+    told = _EITHER.search(shown[:200])
+    if told and _TOKEN.match(after := shown[told.end() :].lstrip(" )].:?!\n")):  # "Answer yes or no. Yes"
+        shown = after
     plain = _IDIOM.sub(lambda m: " " * len(m[0]), shown)
     return _prose(body, plain, question, flags, idiom=_IDIOM.search(shown[:200]) is not None)
 
@@ -189,6 +153,8 @@ def _prose(body: str, plain: str, question: str | None, flags: list[str], *, idi
     value, stage, noticed = _later(plain, question)
     if value is not None:
         return ok(value, stage, *flags, *noticed)
+    if idiom and not plain.strip(" .,!\n"):  # "No doubt."
+        return ok("yes", "idiom", *flags)
     if idiom and _ASSERTED.search(plain) and not _NEGATED.search(plain):  # "No doubt, there is a mass"
         return ok("yes", "idiom", *flags)
     return _nothing(body, [*flags, *noticed])
@@ -204,7 +170,7 @@ def _nothing(body: str, flags: list[str]) -> Reading[str]:
 
 def _from_json(body: str) -> tuple[str | None, str]:
     found = markers.json_answers(body, ("yesno", "isabnormal", "present"))
-    for value in reversed(found or []):
+    for value in found[::-1] if found else _lone_fields(body):
         if isinstance(value, bool):
             return ("yes" if value else "no"), "json"
         if isinstance(value, list) and len(value) == 1:
@@ -216,9 +182,28 @@ def _from_json(body: str) -> tuple[str | None, str]:
     return None, ""
 
 
+def _lone_fields(body: str) -> list[Any]:
+    """The one field of a JSON reply that says yes or no, whatever it is called; none when several do."""
+    whole = jsonish.strict(body)
+    if whole is None or not isinstance(whole.value, dict):
+        return []
+    fields = {name: value for name, value in whole.value.items() if key(name) not in REASONING_KEYS}
+    said = [
+        value
+        for value in fields.values()
+        if (isinstance(value, bool) and len(fields) == 1) or (isinstance(value, str) and _head(value) is not None)
+    ]
+    return said if len(said) == 1 else []
+
+
 def _from_marks(body: str) -> tuple[str | None, str]:
     """The last mark whose content begins with yes or no."""
     for mark in reversed(markers.find(body)):
+        turned = _NOT_BUT.match(mark.line)
+        if turned is not None and turned["said"].lower() != turned["instead"].lower():
+            return turned["instead"].lower(), "marker"
+        if mark.kind == "choose" and _CONDITION.search(body[max(0, mark.at - 120) : mark.at]):
+            continue
         value = _head(mark.line)
         if value is not None and not re.match(r"[^?]{0,8}\?", mark.line):
             return value, {"tag": "answer_tag", "boxed": "boxed"}.get(mark.kind, "marker")
@@ -238,6 +223,10 @@ def _head(content: str) -> str | None:
     return "yes" if match["yes"] else "no"
 
 
+_NOT_BUT = re.compile(
+    r"\W*not (?P<said>yes|no)\b\W{0,4}(?:but |it is |it's |rather )?(?P<instead>yes|no)\b", re.IGNORECASE
+)
+_CONDITION = re.compile(r"\b(?:if|unless)\b[^.!?\n]*\Z", re.IGNORECASE)
 _WORDY = frozenset(
     {"correct", "true", "positive", "present", "certainly", "definitely", "absolutely", "indeed", "si", "tak", "có"}
 )
@@ -256,8 +245,14 @@ def _leading(plain: str, question: str | None) -> tuple[str | None, str, list[st
         return None, "", []
     word, rest = match[0].lower(), plain[match.end() :]
     value = "yes" if match["yes"] else "no"
-    if (word in _WORDY or word in _WORDY_NO) and not re.match(r"\s{0,2}(?:[.,;:!\n)\-–—]|\Z|for\b)", rest):
+    alone = re.match(r"\s{0,2}(?:[.,;:!\n)\-–—]|\Z|for\b)", rest) is not None
+    if word == "none":  # "None seen."
+        alone = alone or re.match(rf" (?:is |are |was |were )?{_PRESENT}\b", rest, re.I) is not None
+    if (word in _WORDY or word in _WORDY_NO) and not alone:
         return None, "", []
+    turn = re.match(r"\s?[,/]\s?(yes|no)\s?(?:[,.;!]|\Z)", rest, re.I)
+    if turn is not None and turn[1].lower() != value:
+        return None, "conflict", ["conflict"]
     corrected = _correction(rest)
     if corrected is not None:
         return corrected, "corrected", ["corrected"]
@@ -299,7 +294,7 @@ def _about(clause: str, question: str | None) -> bool:
     return (
         bool(words & _content_words(question))
         or re.search(
-            r"\b(?:it|findings?|abnormalit\w+|such|one|this(?! (?:\w+ )?(?:study|image|scan|slice|volume"
+            r"\b(?:it|findings?|abnormal\w*|such|one|this(?! (?:\w+ )?(?:study|image|scan|slice|volume"
             r"|frame|mri)))\b",
             clause,
             re.I,
@@ -319,7 +314,10 @@ def _correction(rest: str) -> str | None:
 def _lone_sentence(text: str) -> str | None:
     """Yes or no as a sentence of its own, the last one."""
     value = None
-    for sentence in _SENTENCE.split(text[-4000:]):
+    sentences = _SENTENCE.split(text[-4000:])
+    for sentence, after in zip(sentences, [*sentences[1:], ""], strict=True):
+        if after[:1].isdigit() and sentence.endswith("No."):  # "No. 3" is a number
+            continue
         short = sentence.strip(" \n.()[]{}*'\"!:,").lower()
         if short in ("yes", "no"):
             value = short
@@ -340,7 +338,10 @@ def _later(plain: str, question: str | None) -> tuple[str | None, str, list[str]
     clause = _CLAUSE.split(first.strip())[0]
     if _NEGATED.search(clause) and _about(clause, question) and not _double(clause):
         return "no", "statement", []
-    return _only(plain)
+    if question is not None and re.match(r"\W*nothing\b", clause, re.I) and _about(clause, question):
+        return "no", "statement", []
+    said = restated(plain, question)
+    return (said, "restated", []) if said is not None else _only(plain)
 
 
 def _double(clause: str) -> bool:
@@ -359,14 +360,19 @@ def _predicate(plain: str, question: str | None) -> str | None:
     )
     if match is None or match["word"].lower() in _QUESTION_STOP:
         return None
-    if match["word"].lower() not in {w.lower() for w in _WORD.findall(question)}:
+    word, asked = match["word"].lower(), {w.lower() for w in _WORD.findall(question)}
+    turned = opposites(word) & asked
+    if word not in asked and not turned:
         return None
-    return "no" if match["not"] else "yes"
+    return "no" if bool(match["not"]) != bool(turned) else "yes"
 
 
 def _only(plain: str) -> tuple[str | None, str, list[str]]:
     """The only plain yes or no of the text, set off by punctuation; a determiner ("no mass") is none."""
-    found = {m[1].lower() for m in re.finditer(r"(?:\A|[\s,;:—–\-(])(yes|no)(?=\s*(?:[,.;:!)\n]|\Z))", plain, re.I)}
+    found = {
+        m[1].lower()
+        for m in re.finditer(r"(?:\A|[\s,;:—–\-(])(?<!not )(yes|no(?!\.[ \t]?\d))(?=\s*(?:[,.;:!)\n]|\Z))", plain, re.I)
+    }
     if len(found) == 1 and not (found == {"yes"} and re.search(r"\bno\b|\bnot\b|n't\b", plain, re.I)):
         return found.pop(), "only_token", []
     return None, "", ["conflict"] if len(found) > 1 else []
