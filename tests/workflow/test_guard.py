@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slicewise import params
+from slicewise import layout, params
 from slicewise.errors import UserError
+from slicewise.llm.request import Message, Reply, Request
+from slicewise.llm.store import Store
 from slicewise.pipeline import guard, lock, ran, records
 
 PARSED = "results/parse/sgmri-demo-image/blob/parsed.parquet"
@@ -94,3 +96,14 @@ def test_the_command_ends_with_status_2_and_one_sentence(finished_copy: Any) -> 
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (Path(finished_copy.root) / "dvc.lock").exists()
+
+
+def test_bought_replies_reach_the_layer_that_dvc_tracks(tmp_path: Path) -> None:
+    guard.share_replies(tmp_path)
+    assert not list(tmp_path.iterdir())  # no store, nothing to share
+    request = Request({"provider": "test", "model": "m"}, (Message("user", ("Any finding?",)),), {})
+    with Store(tmp_path / layout.STORE) as store:
+        store.put(request, Reply("Yes, on frame 3."), seconds=0.1, attempts=1)
+    guard.share_replies(tmp_path)
+    (shard,) = (tmp_path / layout.STORE / "shards").glob("*.jsonl")
+    assert "Yes, on frame 3." in shard.read_text()

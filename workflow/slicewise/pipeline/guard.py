@@ -11,8 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from slicewise import params
+from slicewise import layout, params
 from slicewise.errors import UserError
+from slicewise.llm.store import Store
 from slicewise.params import PARAMS_FILE, Params
 from slicewise.pipeline import lock, provenance, prune, ran, records, targets
 
@@ -30,10 +31,19 @@ def commit(root: Path = Path()) -> list[Path]:
         UserError: The results are not those of ``params.yaml``, not finished or not up to date; nothing was changed.
     """
     settings = check(root)
+    share_replies(root)
     pruned = prune.prune(settings, root)
     _dvc(root, "commit", "--force", "--quiet")
     provenance.write(settings, root)
     return pruned
+
+
+def share_replies(root: Path = Path()) -> None:
+    """Put the replies that were bought since into the layer of the store that DVC tracks; without a store, nothing."""
+    folder = root / layout.STORE
+    if (folder / "live.sqlite").is_file():
+        with Store(folder) as store:
+            store.share()
 
 
 def check(root: Path = Path()) -> Params:
