@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,17 @@ import yaml
 from slicewise import artifacts, jobs, layout, params
 from slicewise.benchmarks.sgmri import METRICS, NEURAL_METRICS
 from slicewise.infer import run as infer_run
+from slicewise.judges import LlmJudge
+from slicewise.llm.request import Reply
+from slicewise.llm.store import Store
+from slicewise.outcome import Outcome
 from slicewise.parse import run as parse_run
 from slicewise.report import sensitivity, variants
+from slicewise.score import judge_llm, schemas
 from slicewise.score import run as score_run
-from slicewise.score import schemas
+from slicewise.score.judge import JudgeItem
+from slicewise.score.paths import Paths
+from slicewise.score.texts import card_texts
 
 ROOT = Path(__file__).parents[2]
 BENCHMARK = "sgmri-demo-volume"
@@ -138,6 +146,29 @@ def test_what_is_not_stored_is_unavailable_and_never_made(rows: Rows, project: P
     assert "not in the cache and would need the encoder" in reference["unavailable"]
     assert reference["value"] is None
     assert not (project / layout.pair_cache()).exists()
+
+
+def test_a_judge_whose_verdicts_are_stored_is_an_option(project: Path, tmp_path: Path) -> None:
+    """Ratings of 10 from another judge in the place of 4: AR rises by 0.4 x 0.6 wherever there is a text."""
+    shutil.copytree(project, tmp_path, dirs_exist_ok=True)
+    settings = params.load(tmp_path / "params.yaml")
+    declared = settings.judges["gpt-4o-mini"]
+    assert isinstance(declared, LlmJudge)
+    judge = judge_llm.CardJudge("gpt-4o-mini", declared, judge_llm.Asking(tmp_path / layout.STORE, settings.llm))
+    job = jobs.score_job(settings, BENCHMARK, "judge")
+    reply = Reply('{"accuracy": 10, "relevance": 10, "helpfulness": 10}', finish_reason="stop")
+    with Store(tmp_path / layout.STORE) as store:
+        for model in MODELS:
+            for item in (t for batch in card_texts(job, Paths(tmp_path, BENCHMARK, model)) for t in batch):
+                if item.outcome is Outcome.OK and item.pair[0].strip():
+                    request = judge.request(JudgeItem(item.sample_id, item.question, item.pair[1], item.pair[0]))
+                    store.put(request, reply, seconds=0.1, attempts=1)
+        store.share()
+    found = sensitivity.sensitivity(settings, tmp_path)
+    row = only(found, "judge", "gpt-4o-mini", "always-yes", "captioning")
+    assert row["unavailable"] is None
+    assert row["difference"] == pytest.approx(0.4 * 0.6, abs=2e-6)
+    assert only(found, "judge", "gpt-oss-120b", "always-yes", "captioning")["value"] is None
 
 
 def test_the_run_itself_is_not_touched(rows: Rows, project: Path) -> None:

@@ -230,7 +230,7 @@ def _figure(rows: Sequence[Mapping[str, Any]], benchmark: str, stem: Path) -> No
                 mine = [row for row in rows if row["model"] == model and row["column"] == column]
                 values = [100 * row[name] for row in mine for name in ("value", "base") if row[name] is not None]
                 if values:
-                    axis.plot([min(values), max(values)], [y, y], color=style.SKY, linewidth=3)
+                    axis.plot([min(values), max(values)], [y, y], color=style.SKY, linewidth=3, solid_capstyle="butt")
                 if mine and mine[0]["base"] is not None:
                     axis.plot(100 * mine[0]["base"], y, "o", markersize=3.5, color=style.BLUE)
             axis.set_title(title)
