@@ -31,6 +31,7 @@ COMMANDS = {
     "plan": "slicewise.cli.plan:plan",
     "store": "slicewise.cli.store:store",
     "serve": "slicewise.cli.serve:serve",
+    "agent": "slicewise.cli.agent:agent",
     "judge-quality": "slicewise.cli.judge_quality:judge_quality",
     "demo-llm": "slicewise.cli.demo_llm:demo_llm",
     "commit": "slicewise.cli.workflow:commit",

@@ -15,6 +15,7 @@ from slicewise.params import Params
 from slicewise.pipeline import lock, records, targets
 
 DEMO = Path("data/demo")
+CHEST = "chest"  # below it: the phantoms of another benchmark
 SHARDS = layout.STORE / "shards"  # replies by content: never pruned
 _KEPT = (".gitignore", ".gitkeep")
 
@@ -58,8 +59,12 @@ def orphans(params: Params, root: Path, stages: Iterable[str] = layout.STAGES) -
     for folder in (layout.stage(name) for name in stages):
         found += (p for p in _files(root / folder) if p not in wanted and p.name not in _KEPT)
     if "data" in stages:
-        used = bool(targets.demo(params))
-        found += (p for p in _files(root / DEMO) if p.name not in _KEPT and not (used and _is_whole(p)))
+        used = {True: bool(targets.chest(params)), False: bool(targets.demo(params))}
+        chest = root / DEMO / CHEST
+        found += (
+            p for p in _files(root / DEMO)
+            if p.name not in _KEPT and not (used[p.is_relative_to(chest)] and _is_whole(p))
+        )  # fmt: skip
     return sorted(path.relative_to(root) for path in found)
 
 
