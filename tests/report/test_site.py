@@ -71,7 +71,7 @@ def test_tables_can_be_read_aloud(page: Page) -> None:
     assert len(page.all("table")) == len(page.all("caption")) > 10
     assert all(th.get("scope") in ("col", "row", "rowgroup") for th in page.all("th"))
     images = page.all("img")
-    assert len(images) == 12
+    assert len(images) == 14
     assert all(len(image["alt"]) > 20 for image in images)
     assert page.all("html")[0]["lang"] == "en"
     identifiers = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
