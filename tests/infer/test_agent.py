@@ -10,10 +10,12 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from slicewise import artifacts
 from slicewise.data.ctflowbench import build, chest
@@ -24,7 +26,7 @@ from slicewise.infer.agent.backend import AgentBackend, system_prompt
 from slicewise.infer.agent.session import Session
 from slicewise.infer.agent.tools import McpToolbox, Observation, allowed
 from slicewise.infer.agent.toolstore import ToolStore
-from slicewise.infer.items import Answer, Item, item
+from slicewise.infer.items import Answer, Frame, Item, item
 from slicewise.outcome import Outcome
 from slicewise.params import AgentLimits, AgentModel, ChestSettings
 from slicewise.score import tool_use
@@ -256,6 +258,41 @@ def test_an_ablation_changes_the_list_of_tools_and_nothing_else(phantoms: tuple[
 def test_a_missing_volume_is_no_answer(items: list[Item], tmp_path: Path) -> None:
     (answer,) = _protocol(tmp_path, tmp_path / "store", [2, 3, 4]).answer_all(items[:1])
     assert answer.outcome is Outcome.MISSING_FRAMES
+
+
+def test_an_mri_volume_is_read_from_its_frames(make: Any, tmp_path: Path) -> None:
+    """The same agent on slices without spacing: it sees them, and measuring is an error of the data."""
+    from PIL import Image
+    from slicewise.infer.agent.backend import case_of, drive
+    from slicewise.infer.agent.loop import Run
+
+    root, folder = tmp_path / "frames", tmp_path / "frames" / "file1"
+    folder.mkdir(parents=True)
+    frames = []
+    for number in range(1, 6):
+        path = folder / f"{number:04d}.png"
+        Image.fromarray((np.arange(64 * 64) % (50 * number)).astype(np.uint8).reshape(64, 64)).save(path)
+        frames.append(Frame(number, path.as_posix(), 64, 64, artifacts.sha256_file(path)))
+    case = case_of(replace(make("mri", level="volume"), frames=tuple(frames)), root)
+    assert not isinstance(case, Answer)
+    assert case.volume == "file1"
+    toolbox = McpToolbox(root)
+    volume = McpToolbox(root).open()
+    opened = json.loads(volume.call("load_data", {"path": "file1"}).structured)["volume_id"]
+    volume.close()
+    turns = iter(
+        [
+            protocol.action(OK, "load_data", {"path": case.volume}),
+            protocol.action(OK, "view_slice", {"volume_id": opened, "index": 2}),
+            protocol.action(OK, "measure_distance", {"volume_id": opened, "p1": [0, 0, 0], "p2": [1, 1, 1]}),
+            protocol.final(OK, r"\boxed{Yes}"),
+        ]
+    )
+    policy = type("Fixed", (), {"next": lambda self, case, notes, tools: next(turns)})()
+    with ToolStore(tmp_path / "tools.sqlite") as store:
+        run = Run(case, policy, toolbox.tools(), Session(toolbox, store, case.files), AgentLimits())
+        drive([run], None, 60)
+    assert [step.status for step in run.trajectory.steps] == ["ok", "ok", "domain_error", "final"]
 
 
 # --- the store of tool calls ----------------------------------------------------------------------------------------

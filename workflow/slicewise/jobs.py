@@ -103,7 +103,7 @@ def data_job(params: Params, benchmark: str) -> DataJob:
     used: dict[str, set[str]] = {
         "phantom": {"chest"},
         "ct-rate": {"ct_rate"},
-        "rad3d": {"rad3d"},
+        "rad3d": {"rad3d", "ct_rate"},
         "released": {"on_bad_record", "sgmri"},
         "open": {"fastmri_plus", "fastmri_plus_commit", "open"},
         "demo": {"on_bad_record", "demo"},
@@ -124,12 +124,15 @@ def infer_job(params: Params, benchmark: str, model: str) -> InferJob:
 
 def _volumes(params: Params, benchmark: str) -> Path:
     """The folder that an agent's tools may read."""
-    if not ct.is_ct(benchmark):
+    if ct.is_ct(benchmark):
+        phantom = ct.ct_benchmark(benchmark).source == "phantom"
+        return params.data.chest.path if phantom else params.data.ct_rate.path
+    source = sgmri.benchmark(benchmark).source
+    if source == "open":
         raise UserError(
-            f"params.yaml: suites: benchmark '{benchmark}' has slices and no volumes, which an agent needs; expected "
-            f"one of {sorted(ct.CT_BENCHMARKS)}."
+            f"params.yaml: suites: benchmark '{benchmark}' has no images, which an agent needs; give one that has."
         )
-    return params.data.chest.path if ct.ct_benchmark(benchmark).source == "phantom" else params.data.ct_rate.path
+    return params.data.demo.path / "frames" if source == "demo" else params.data.sgmri.frames_root
 
 
 def parse_job(params: Params, benchmark: str, model: str) -> ParseJob:

@@ -99,13 +99,26 @@ def class_of(tool: str) -> int | None:
     return next((number for number, names in TOOL_CLASSES.items() if tool in names), None)
 
 
-_PATIENT = re.compile(r"(?P<patient>[a-z]+_\d+)_[a-z]+_\d+")
+_VOLUME = re.compile(r"(?P<scan>(?P<patient>(?P<split>[a-z]+)_\d+)_[a-z]+)_\d+")
 
 
 def patient_of(volume_id: str) -> str:
     """The patient of a volume named as in CT-RATE (``valid_12_a_1``); intervals are clustered by it."""
-    match = _PATIENT.fullmatch(volume_id)
+    match = _VOLUME.fullmatch(volume_id)
     return match["patient"] if match else volume_id
+
+
+def places(volume_id: str) -> list[str]:
+    """Where a volume may lie below the data root: flat, as CT-RATE lays it out, or preprocessed."""
+    found = [f"volumes/{volume_id}.nii.gz"]
+    match = _VOLUME.fullmatch(volume_id)
+    if match:
+        found += [
+            f"{top}{match['split']}{suffix}/{match['patient']}/{match['scan']}/{volume_id}.nii.gz"
+            for top in ("dataset/", "")
+            for suffix in ("_fixed", "")
+        ]
+    return [*found, f"volumes/{volume_id}.npy"]
 
 
 SOP_ARROW = " > "

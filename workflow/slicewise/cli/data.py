@@ -77,6 +77,21 @@ def chest(out: Path | None, settings_json: str | None, params_file: Path) -> Non
     phantoms.make(settings, out or settings.path)
 
 
+@data.command()
+@click.argument("benchmark")
+@_PARAMS
+def slices(benchmark: str, params_file: Path) -> None:
+    """Make the slices that a model without tools sees of the CT volumes of BENCHMARK, by the frozen rule."""
+    from slicewise.benchmarks.ct import places
+    from slicewise.data import run
+    from slicewise.data.ctflowbench import chest as rule
+
+    settings = params.load(params_file)
+    root = settings.data.ct_rate.path
+    made, missing = rule.slices_of_volumes(root, run.volume_ids(jobs.data_job(settings, benchmark)), places)
+    click.echo(f"{root / 'slices'}: slices of {made} volumes; {missing} volumes are not there")
+
+
 @data.group()
 def fetch() -> None:
     """Download data sets at pinned versions, resumed where they broke off."""

@@ -87,8 +87,8 @@ def _question(row: dict[str, Any], task: str, where: str) -> Question:
     letter = (row["AnswerChoice"] or "").strip().rstrip(".").upper() if closed else None
     if closed and (len(choices) < 2 or letter not in dict(choices)):
         raise UserError(
-            f"{where}: AnswerChoice is '{row['AnswerChoice']}' and the choices are {dict(choices)}; expected the letter "
-            "of one of at least two choices."
+            f"{where}: AnswerChoice is '{row['AnswerChoice']}' and the choices are {dict(choices)}; expected the "
+            "letter of one of at least two choices."
         )
     volume = _ADDRESS.sub("", Path(row["VolumeName"].strip()).name)
     answer = (row["Answer"] or "").strip()
@@ -101,8 +101,16 @@ def _choice(row: dict[str, Any], letter: str) -> str | None:
     return None if text in ("", UNUSED) else text
 
 
-def build(settings: Rad3dSettings, declared: CtBenchmark, split: str = "test") -> list[dict[str, Any]]:
+def build(
+    settings: Rad3dSettings, declared: CtBenchmark, split: str = "test", slices: Path | None = None
+) -> list[dict[str, Any]]:
     """Rows of the samples table.
+
+    Args:
+        settings: Where the files lie and how questions are drawn.
+        declared: The benchmark, which names the sampler.
+        split: ``test`` or ``train``.
+        slices: Folder with a folder of slices for each volume, as `slicewise data slices` makes them.
 
     Raises:
         UserError: The files are missing or malformed.
@@ -115,7 +123,13 @@ def build(settings: Rad3dSettings, declared: CtBenchmark, split: str = "test") -
         )
     questions = [question for path in found for question in read(path, settings.path)]
     chosen = sample(questions, settings.per_task, declared.sampling or "released", settings.seed)
-    return rows(chosen, declared.id, settings.seed)
+    made = rows(chosen, declared.id, settings.seed)
+    if slices is None:
+        return made
+    from slicewise.data.ctflowbench.build import shown_slices
+
+    frames = {name: list(shown_slices(slices / name)) for name in {row["volume_id"] for row in made}}
+    return [{**row, "frames": frames[row["volume_id"]], "n_frames": len(frames[row["volume_id"]])} for row in made]
 
 
 def sample(questions: Sequence[Question], per_task: int, sampling: str, seed: int) -> list[Question]:

@@ -45,7 +45,7 @@ def _ct_rows(job: DataJob) -> list[dict[str, Any]]:
     if declared.source == "rad3d":
         from slicewise.data import rad3d
 
-        return rad3d.build(job.data.rad3d, declared)
+        return rad3d.build(job.data.rad3d, declared, slices=job.data.ct_rate.path / "slices")
     from slicewise.data.ctflowbench import build as ctflowbench
 
     if declared.source == "phantom":

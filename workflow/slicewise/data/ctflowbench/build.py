@@ -64,7 +64,7 @@ def phantoms(settings: ChestSettings, benchmark: str) -> list[dict[str, Any]]:
         draw = random.Random(f"{settings.seed}:{volume_id}")  # noqa: S311 - questions, not secrets
         made += [(volume_id, draft) for draft in drafts(regions[volume_id], draw)]
     chosen = select(made, settings.per_scenario, settings.seed)
-    frames = {name: list(_frames(folder / "slices" / name)) for name in regions}
+    frames = {name: list(shown_slices(folder / "slices" / name)) for name in regions}
     return _rows(chosen, benchmark, reports, frames, marked=True)
 
 
@@ -80,7 +80,9 @@ def from_reports(settings: DataSettings, benchmark: str) -> list[dict[str, Any]]
     for volume_id, report in sorted(reports.items()):
         draw = random.Random(f"{rated.seed}:{volume_id}")  # noqa: S311 - questions, not secrets
         made += [(volume_id, draft) for draft in rate.drafts(report.findings, draw)]
-    return _rows(select(made, rated.per_scenario, rated.seed), benchmark, reports, {}, marked=False)
+    chosen = select(made, rated.per_scenario, rated.seed)
+    frames = {name: list(shown_slices(rated.path / "slices" / name)) for name in {name for name, _ in chosen}}
+    return _rows(chosen, benchmark, reports, frames, marked=False)
 
 
 def select(made: Sequence[tuple[str, Draft]], per_scenario: int, seed: int) -> list[tuple[str, Draft]]:
@@ -106,7 +108,8 @@ def _round_robin(groups: list[list[tuple[str, Draft]]], count: int) -> list[tupl
     return taken[:count]
 
 
-def _frames(folder: Path) -> Iterator[dict[str, Any]]:
+def shown_slices(folder: Path) -> Iterator[dict[str, Any]]:
+    """The slices of a volume as frames of the samples table; none when they have not been made."""
     from PIL import Image
 
     for number, path in enumerate(sorted(folder.glob("*.png")), start=1):

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -209,6 +209,35 @@ def slices(hu: npt.NDArray[np.int16], folder: Path) -> None:
     for index in slice_indices(hu.shape[0]):
         image = np.stack([_window(hu[index], width, level) for width, level in WINDOWS], axis=-1)
         Image.fromarray(image).save(folder / f"{index:04d}.png", compress_level=6)
+
+
+def slices_of_volumes(root: Path, volumes: Iterable[str], find: Callable[[str], Iterable[str]]) -> tuple[int, int]:
+    """Write the slices of the frozen rule of real volumes to ``slices/<volume>/`` below the root.
+
+    Args:
+        root: Folder of the volumes.
+        volumes: Their names.
+        find: Where a volume may lie below the root.
+
+    Returns:
+        How many volumes have slices now, and how many were not found.
+    """
+    from slicewise.imaging.load import load
+
+    made = missing = 0
+    for name in volumes:
+        target = root / "slices" / name
+        source = next((root / place for place in find(name) if (root / place).is_file()), None)
+        if source is None:
+            missing += 1
+            continue
+        made += 1
+        if not target.is_dir():
+            temporary = target.with_name(f".{name}.{os.getpid()}.tmp")
+            shutil.rmtree(temporary, ignore_errors=True)
+            slices(load(source).hu, temporary)
+            os.replace(temporary, target)
+    return made, missing
 
 
 def slice_indices(count: int, shown: int = SLICES) -> list[int]:

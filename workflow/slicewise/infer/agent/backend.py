@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slicewise import artifacts, layout
+from slicewise.benchmarks.ct import places
 from slicewise.endpoints import LlmSettings
 from slicewise.infer.agent import trajectory
 from slicewise.infer.agent.loop import Run
@@ -25,7 +25,6 @@ from slicewise.params import AgentModel
 
 TOOL_STORE = "tools.sqlite"
 SIDE_BY_SIDE = 8  # questions whose turns are bought together; each may hold an open volume
-_CT_RATE = re.compile(r"(?P<scan>(?P<patient>(?P<split>[a-z]+)_\d+)_[a-z]+)_\d+")
 
 
 class AgentBackend:
@@ -178,6 +177,8 @@ def answer_of(run: Run, model: AgentModel) -> Answer:
 def case_of(item: Item, root: Path) -> Case | Answer:
     """The files of a question, or the answer that says that they are missing."""
     volume = next((p for p in places(item.volume_id) if (root / p).is_file()), None)
+    if volume is None and item.frames and all(frame.path for frame in item.frames):
+        return _stack(item, root)
     if volume is None:
         message = f"no volume of '{item.volume_id}' below {root.name}/, such as {places(item.volume_id)[0]}"
         return Answer(item.sample_id, None, item.content, Outcome.MISSING_FRAMES, error=message)
@@ -188,17 +189,14 @@ def case_of(item: Item, root: Path) -> Case | Answer:
     return Case(item, volume, labels, artifacts.sha256_json(digests))
 
 
-def places(volume_id: str) -> list[str]:
-    """Where a volume may lie below the data root: flat, as CT-RATE lays it out, or preprocessed."""
-    found = [f"volumes/{volume_id}.nii.gz"]
-    match = _CT_RATE.fullmatch(volume_id)
-    if match:
-        found += [
-            f"{top}{match['split']}{suffix}/{match['patient']}/{match['scan']}/{volume_id}.nii.gz"
-            for top in ("dataset/", "")
-            for suffix in ("_fixed", "")
-        ]
-    return [*found, f"volumes/{volume_id}.npy"]
+def _stack(item: Item, root: Path) -> Case | Answer:
+    """The folder of slices of an MRI volume; it has no spacing, so the tools show it and measure nothing."""
+    folder = Path(item.frames[0].path or "").parent
+    if not folder.is_relative_to(root) or not folder.is_dir():
+        message = f"the frames of '{item.volume_id}' lie in {folder.name}/, expected a folder below {root.name}/"
+        return Answer(item.sample_id, None, item.content, Outcome.MISSING_FRAMES, error=message)
+    digest = artifacts.sha256_json({p.name: artifacts.sha256_file(p) for p in sorted(folder.glob("*.png"))})
+    return Case(item, folder.relative_to(root).as_posix(), None, digest)
 
 
 def backend(job: InferJob) -> AgentBackend:
