@@ -138,7 +138,7 @@ def probed(reported: Tree, tmp_path: Path) -> Path:
 
 def test_browser_shows_tables_and_images_without_a_complaint(probed: Path, tmp_path: Path, page: Page) -> None:
     title, console = browse(probed, tmp_path / "profile")
-    assert title == f"12 12 {len(page.all('caption'))} true"
+    assert title == f"14 14 {len(page.all('caption'))} true"
     assert console == []
 
 
@@ -147,5 +147,5 @@ def test_the_browser_test_can_fail(probed: Path, tmp_path: Path) -> None:
     text = probed.read_text(encoding="utf-8")
     probed.write_text(text.replace("</body>", "<script>undefined_function()</script></body>"), encoding="utf-8")
     title, console = browse(probed, tmp_path / "profile")
-    assert title.startswith("11 12 ")
+    assert title.startswith("13 14 ")
     assert any("undefined_function" in line for line in console)
