@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from slicewise import artifacts
+from slicewise.benchmarks import ct
 from slicewise.benchmarks.sgmri import AR_TASKS
 from slicewise.jobs import ScoreJob
 from slicewise.llm import plan
@@ -13,6 +14,7 @@ from slicewise.llm.plan import Line
 from slicewise.llm.request import Request
 from slicewise.llm.store import Store
 from slicewise.outcome import Outcome
+from slicewise.score import ct_text
 from slicewise.score.judge import JudgeItem
 from slicewise.score.judge_llm import CardJudge, ReleasedJudge, declared, members_of
 from slicewise.score.paths import Paths
@@ -61,7 +63,7 @@ def _requests(judge: CardJudge | ReleasedJudge, items: Iterable[JudgeItem]) -> l
 
 
 def _parsed(job: ScoreJob, paths: Paths) -> Iterator[JudgeItem]:
-    for batch in card_texts(job, paths):
+    for batch in ct_text.answers(paths) if ct.is_ct(job.benchmark) else card_texts(job, paths):
         for item in batch:
             if item.outcome is Outcome.OK:
                 yield JudgeItem(item.sample_id, item.question, item.pair[1], item.pair[0])
@@ -70,7 +72,7 @@ def _parsed(job: ScoreJob, paths: Paths) -> Iterator[JudgeItem]:
 def _assumed(paths: Paths) -> Iterator[JudgeItem]:
     columns = ["sample_id", "task", "question", "answer"]
     for row in artifacts.read_rows(paths.samples, columns=columns):
-        if row["task"] in AR_TASKS:
+        if row["task"] in AR_TASKS or row["task"] in ct.RAD3D_OPEN:
             # The id makes each assumed text a call of its own.
             text = f"{paths.model} {row['sample_id']}".ljust(ASSUMED_CHARS, "x")
             yield JudgeItem(row["sample_id"], row["question"], row["answer"], text)

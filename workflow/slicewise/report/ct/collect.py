@@ -15,6 +15,7 @@ from slicewise.jobs import ReportJob
 from slicewise.outcome import MODEL_FAILURES, Outcome
 from slicewise.report import cells, collect
 from slicewise.report import statistics as st
+from slicewise.score.ct_text import Counts, bleu
 
 CELLS = artifacts.table_schema(
     "ct_cells",
@@ -50,6 +51,22 @@ TOOLS = artifacts.table_schema(
     ],
     ["position"],
 )  # fmt: skip
+TEXT = artifacts.table_schema(
+    "ct_text",
+    [
+        ("position", pa.int64(), False),
+        ("benchmark", pa.string(), False),
+        ("model", pa.string(), False),
+        ("task", pa.string(), False),
+        ("n", pa.int64(), False),  # answers with a text
+        ("corpus", pa.float64(), False),  # BLEU-4 of summed counts, without smoothing
+        ("corpus_bleu1", pa.float64(), False),
+        ("effective", pa.float64(), False),  # mean of the samples' BLEU-4 with effective order
+        ("unsmoothed", pa.float64(), False),  # mean of the samples' BLEU-4 with all four orders
+        ("ceiling", pa.float64(), False),  # the same of the references against themselves
+    ],
+    ["position"],
+)
 PER_CASE = tuple(TOOLS.names[4:15])
 TEXT_VALUES = {"bleu4": "value", "bleu1": "bleu1", "rouge_l": "rouge_l"}
 
@@ -193,3 +210,37 @@ def tools(job: ReportJob, root: Path) -> list[dict[str, Any]]:
                 }
             )
     return made
+
+
+def text_details(job: ReportJob, root: Path) -> list[dict[str, Any]]:
+    """BLEU of the open tasks in every way that it is computed, on the answers that have a text; rows of ``TEXT``."""
+    made: list[dict[str, Any]] = []
+    for benchmark in (name for name in job.benchmarks if ct.ct_benchmark(name).family == "rad3d"):
+        tasks = {row["sample_id"]: row["task"] for row in collect.records(collect.samples(root, benchmark))}
+        for model in job.models:
+            rows = artifacts.read_rows(root / layout.score(benchmark, model.name, "ct_text"))
+            for task in ct.RAD3D_OPEN:
+                mine = [row for row in rows if tasks[row["sample_id"]] == task and row["matched"] is not None]
+                if mine:
+                    named = {"benchmark": benchmark, "model": model.name, "task": task}
+                    made.append({"position": len(made), **named, **_text_detail(mine)})
+    return made
+
+
+def _text_detail(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    found = [
+        Counts(tuple(row["matched"]), tuple(row["total"]), row["candidate_tokens"], row["reference_tokens"])
+        for row in rows
+    ]
+
+    def mean(name: str) -> float:
+        return round(float(sum(row[name] for row in rows)) / len(rows), 6)
+
+    return {
+        "n": len(rows),
+        "corpus": round(bleu(found, effective=False), 6),
+        "corpus_bleu1": round(bleu(found, 1, effective=False), 6),
+        "effective": mean("value"),
+        "unsmoothed": mean("bleu4_unsmoothed"),
+        "ceiling": mean("ceiling"),
+    }

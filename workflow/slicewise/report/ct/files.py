@@ -8,7 +8,7 @@ from slicewise import layout
 
 PAGE = layout.stage("report") / "index.html"
 TABLES = ("table1", "table2", "table4", "table5")
-ARTIFACTS = ("ct-cells", "ct-tools")
+ARTIFACTS = ("ct-cells", "ct-text", "ct-tools")
 FIGURES = {
     "figure3": "Figure 3: average accuracy with slices and with CT-Flow; hatched bars are the printed numbers.",
     "figure4": "Figure 4: accuracy per scenario with classes of tools switched off, with intervals over patients.",

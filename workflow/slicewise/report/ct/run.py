@@ -30,6 +30,7 @@ def write_tables(job: ReportJob, root: Path) -> None:
     _artifact(root, "ct-cells", _records(cells, collect.CELLS), collect.CELLS)
     tools = collect.tools(job, root)
     _artifact(root, "ct-tools", tools, collect.TOOLS)
+    _artifact(root, "ct-text", collect.text_details(job, root), collect.TEXT)
     for name, grids in grids_of(job, root).items():
         artifacts.write_text(root / layout.table(name, "csv"), csv_text(grids[0].headers, _named(grids[0])))
         artifacts.write_text(root / layout.table(name, "md"), page(grids[0].caption, tables.notes(job), grids))
@@ -60,11 +61,12 @@ def grids_of(job: ReportJob, root: Path) -> dict[str, list[Grid]]:
     """The grids of each table's page, from the cells that were written before; the table itself first."""
     cells = artifacts.read_table(root / layout.table("ct-cells", "parquet")).to_pandas()
     tools = artifacts.read_rows(root / layout.table("ct-tools", "parquet"))
+    text = artifacts.read_rows(root / layout.table("ct-text", "parquet"))
     book = tables.Book(cells, job)
     return {
         "table1": [tables.table1(book), tables.intervals(cells, job)],
         "table2": [tables.table2(tools, job), tables.violations(tools, job)],
-        "table4": [tables.table4(book)],
+        "table4": [tables.table4(book), *([tables.text(text, job)] if text else [])],
         "table5": [tables.table5(book)],
     }
 

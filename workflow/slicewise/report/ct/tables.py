@@ -184,6 +184,21 @@ def table4(book: Book) -> Grid:
     return Grid("Table 4: 3D-RAD by task", headers, (*rows, *theirs), text_columns=3)
 
 
+def text(rows: Sequence[Mapping[str, Any]], job: ReportJob) -> Grid:
+    """BLEU in every way that it is computed, with the ceiling that a copy of the reference would reach."""
+    headers = (
+        "Model", "Benchmark", "Task", "n", "BLEU-4 corpus", "BLEU-1 corpus", "BLEU-4 samples, effective order",
+        "BLEU-4 samples, all orders", "its ceiling",
+    )  # fmt: skip
+    titles = {model.name: model.title for model in job.models}
+    keys = ("corpus", "corpus_bleu1", "effective", "unsmoothed", "ceiling")
+    made = tuple(
+        (titles[row["model"]], row["benchmark"], row["task"], str(row["n"]), *(percent(row[key]) for key in keys))
+        for row in rows
+    )
+    return Grid("BLEU of the open tasks", headers, made, text_columns=3)
+
+
 def table5(book: Book) -> Grid:
     """CT-FlowBench by scenario, with and without tools."""
     headers = ("Model", "Mode", "Source", "Scenario 1 (QA)", "Scenario 2 (SM)", "Scenario 3 (DI)", "Avg.")
