@@ -12,7 +12,7 @@ from typing import Any
 from slicewise.geometry import CXCYWH, XYWH, Y_FIRST, Convention
 from slicewise.parse.frames import Named
 
-NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][-+]?\d{1,3})?(?![\w])"
+NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][-+]?\d{1,3})?(?!(?!px\b)\w)"
 UNIT = r"(?:\s?(?:%|px\b|pixels?\b))?"
 SEPARATOR = r"(?:\s{0,5}[,;]\s{0,5}|\s{1,5})"
 _NUMBERS = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)

@@ -10,91 +10,26 @@ from slicewise.parse import frames
 from slicewise.parse.box_forms import ROLES, Candidate, Form, Scan, from_fields, from_pairs, groups, number, plain
 from slicewise.parse.jsonish import CutDict, CutList
 
-BOX_KEYS = frozenset(
-    [
-        "bbox",
-        "bbox2d",
-        "box",
-        "box2d",
-        "boxes",
-        "bboxes",
-        "boundingbox",
-        "boundingboxes",
-        "bndbox",
-        "bb",
-        "bboxlist",
-        "boxlist",
-        "bbx",
-        "bbxs",
-        "rect",
-        "rectangle",
-        "bbox2ds",
-        "boxes2d",
-        "bboxes2d",
-    ]
-)
-_SOFT_KEYS = frozenset(
-    [
-        "position",
-        "positions",
-        "location",
-        "locations",
-        "coordinates",
-        "coords",
-        "coordinate",
-        "region",
-        "regions",
-        "roi",
-        "area",
-    ]
-)
+BOX_KEYS = frozenset([
+    "bbox", "bbox2d", "box", "box2d", "boxes", "bboxes", "boundingbox", "boundingboxes", "bndbox", "bb",
+    "bboxlist", "boxlist", "bbx", "bbxs", "rect", "rectangle", "bbox2ds", "boxes2d", "bboxes2d",
+])  # fmt: skip
+_SOFT_KEYS = frozenset([
+    "position", "positions", "location", "locations", "coordinates", "coords", "coordinate", "region",
+    "regions", "roi", "area",
+])  # fmt: skip
 _ORDERED_KEYS = {
     "xyxy": Form.CORNERS, "bboxxyxy": Form.CORNERS, "boxxyxy": Form.CORNERS, "xywh": Form.CORNER_SIZE,
     "bboxxywh": Form.CORNER_SIZE, "boxxywh": Form.CORNER_SIZE, "cxcywh": Form.CENTRE_SIZE,
     "bboxcxcywh": Form.CENTRE_SIZE,
 }  # fmt: skip
-FRAME_KEYS = frozenset(
-    [
-        "frame",
-        "frames",
-        "frameid",
-        "frameids",
-        "frameindex",
-        "frameindices",
-        "frameidx",
-        "framenumber",
-        "framenumbers",
-        "frameno",
-        "framenum",
-        "slice",
-        "slices",
-        "sliceid",
-        "sliceindex",
-        "sliceindices",
-        "sliceidx",
-        "slicenumber",
-        "slicenumbers",
-        "sliceno",
-        "slicenum",
-        "image",
-        "images",
-        "imageid",
-        "imageindex",
-        "imageidx",
-        "imagenumber",
-        "img",
-        "imgid",
-        "imgidx",
-        "z",
-        "zindex",
-        "slicerange",
-        "framerange",
-        "framelist",
-        "slicelist",
-        "index",
-        "idx",
-    ]
-)
+FRAME_KEYS = frozenset([
+    "frame", "frames", "frameid", "frameids", "frameindex", "frameindices", "frameidx", "framenumber",
+    "framenumbers", "frameno", "framenum", "slice", "slices", "sliceid", "sliceindex", "sliceindices",
+    "sliceidx", "slicenumber", "slicenumbers", "sliceno", "slicenum", "image", "images", "imageid",
+    "imageindex", "imageidx", "imagenumber", "img", "imgid", "imgidx", "z", "zindex", "slicerange",
+    "framerange", "framelist", "slicelist", "index", "idx",
+])  # fmt: skip
 TIME_KEYS = frozenset(["time", "timestamp", "timestamps", "t", "seconds", "sec", "timesec", "ts", "timeseconds"])
 _FIRST_KEYS = frozenset(
     ["startframe", "framestart", "startslice", "slicestart", "firstframe", "firstslice", "fromframe", "zstart", "zmin"]
@@ -103,25 +38,26 @@ _LAST_KEYS = frozenset(
     ["endframe", "frameend", "endslice", "sliceend", "lastframe", "lastslice", "toframe", "zend", "zmax"]
 )
 _LABEL_KEYS = (
-    "label",
-    "labels",
-    "name",
-    "class",
-    "category",
-    "finding",
-    "findings",
-    "object",
-    "type",
-    "description",
-    "abnormality",
-    "text",
-)
+    "label", "labels", "name", "class", "category", "finding", "findings", "object", "type", "description",
+    "abnormality", "text",
+)  # fmt: skip
 _POINT_KEYS = frozenset(["point", "point2d", "points", "points2d", "keypoints", "keypoint"])
 REASONING_KEYS = frozenset(
     ["reasoning", "thought", "thoughts", "thinking", "think", "rationale", "explanation", "analysis", "reason"]
 )
 _CORNER_KEYS = frozenset(["corners", "vertices", "polygon", "cornerpoints"])
 _FRAME_AS_KEY = re.compile(r"\s*(?:frame|slice|image|img)s?[\s_#.-]{0,3}\d", re.IGNORECASE)
+# Keys whose object may be keyed by label; the outermost object has none.
+_CONTAINERS = frozenset(
+    ["", "detections", "findings", "objects", "results", "annotations", "answer", "predictions", "abnormalities",
+     "lesions", "localization", "localizations", "slices", "frames", "images", "output", "labels",
+     *BOX_KEYS, *_SOFT_KEYS]
+)  # fmt: skip
+_MEASURED = re.compile(
+    r"densit|intensit|window|range|spacing|size|shape|dimension|score|\bhu\b|confiden|probab|crop|resolution|affine"
+    r"|origin|time|date|slice|frame|point|count|ids?\b|volume|mean|std",
+    re.IGNORECASE,
+)
 _EMPTY_WORDS = re.compile(r"\s*(?:none|null|n/?a|no\b.{0,40}|not\b.{0,40}|nothing|empty|-)?\s*\.?\s*\Z", re.IGNORECASE)
 
 
@@ -150,7 +86,8 @@ class JsonBoxes:
                 self.stack += reversed(self.object(node, inherited))
             elif isinstance(node, list):
                 if inherited.key in BOX_KEYS or inherited.key in _ORDERED_KEYS or inherited.in_frames:
-                    self.boxes(node, inherited, _ORDERED_KEYS.get(inherited.key, Form.DECLARED), soft=False)
+                    form = _ORDERED_KEYS.get(inherited.key, Form.DECLARED)
+                    self.stack += reversed(self.boxes(node, inherited, form, soft=False))
                 else:
                     self.stack += [(item, inherited) for item in reversed(node)]
             elif isinstance(node, str) and inherited.key not in REASONING_KEYS:
@@ -203,11 +140,32 @@ class JsonBoxes:
             return [(value, replace(own, frames=at, in_frames=True, key=""))]
         if key in REASONING_KEYS or (key in ROLES and not isinstance(value, (dict, list))):
             return []
+        if isinstance(value, list) and self.keyed_by_label(name, value, own, inherited):
+            return []
         if isinstance(value, (dict, list)):
             return [(value, replace(own, key=key))]
         if isinstance(value, str) and key not in _LABEL_KEYS[:8] and key not in FRAME_KEYS:
             self.texts.append(value)
         return []
+
+    def keyed_by_label(self, name: str, value: list[Any], own: _Inherited, inherited: _Inherited) -> bool:
+        """Read ``{"cyst": [100, 200, 300, 400]}``: the key is what the box shows, or the number of its frame."""
+        quads = value if all(isinstance(item, list) and len(item) == 4 for item in value) else [value]
+        if not quads or any(len(quad) != 4 or any(number(v) is None for v in quad) for quad in quads):
+            return False
+        if (
+            isinstance(value, CutList)
+            or _MEASURED.search(name)
+            or not (inherited.key in _CONTAINERS or name.strip().isdigit())
+        ):
+            return False
+        if name.strip().isdigit() and self.shown.count > 1:
+            own = replace(own, frames=frames.of_field(name, self.shown))
+        elif not name.strip().isdigit():
+            own = replace(own, label=name.strip())
+        for quad in quads:
+            self.quad(quad, own, Form.DECLARED, soft=False)
+        return True
 
     def box_field(self, key: str, value: Any, own: _Inherited) -> list[tuple[Any, _Inherited]]:
         """Read the value of a key that holds boxes; returns objects that are still to be walked."""

@@ -29,9 +29,16 @@ from slicewise.parse.box_forms import (
 _NUM = NUMBER + UNIT
 _QUOTED = rf"[\"']?{_NUM}[\"']?"
 _LIST = re.compile(
-    rf"[\[({{]\s{{0,5}}(?P<body>{_QUOTED}(?:{SEPARATOR}{_QUOTED}){{0,40}})\s{{0,5}}(?P<open>\\?[\])}}]|\Z)"
+    rf"[\[({{]\s{{0,5}}(?P<body>{_QUOTED}(?:{SEPARATOR}{_QUOTED}){{0,40}})\s{{0,5}},?\s{{0,5}}(?P<open>\\?[\])}}]|\Z)"
 )
-_POINT_GAP = re.compile(r"\s{0,5}(?:,|;|:|-{1,2}>?|–|—|→|/|x)?\s{0,5}(?:to|and|through|until)?\s{0,5}\Z", re.IGNORECASE)
+_POINT_GAP = re.compile(
+    r"\s{0,5}(?:,|;|:|-{1,2}>?|–|—|→|/|x)?\s{0,5}(?:to|and|through|until|到|至)?\s{0,5}\Z", re.IGNORECASE
+)
+# "top left corner at x=30, y=40"; with a width after it the four are named fields
+_XY = re.compile(
+    rf"\bx\s?[=:]\s?(?P<x>{NUMBER}),?\s(?:and\s)?y\s?[=:]\s?(?P<y>{NUMBER})(?!,?\s(?:and\s)?(?:w|h|width|height)\b)",
+    re.IGNORECASE,
+)
 _ROLE = re.compile(
     r"(?P<low>(?:top|upper)[\s-]?left|(?:left|top)[\s-](?:top|left)|\btl\b|\bstart(?:ing)?\b|\bmin(?:imum)?\b)"
     r"|(?P<high>(?:bottom|lower)[\s-]?right|\bbr\b|\bend(?:ing)?\b|\bmax(?:imum)?\b)"
@@ -48,12 +55,12 @@ _UNIT_AFTER = re.compile(
     r"\s?(?:HU|mm|cm|ms|msec|years?|patients|Hz|T\b|kVp|mAs|%|mg|ml|s\b|seconds?)(?![a-z])", re.IGNORECASE
 )
 _NOT_A_BOX = re.compile(
-    r"(?:densit\w*|intensit\w*|attenuation\w*|HU|window\w*|level\w*|spacing|resolution|matrix|measur\w*"
-    r"|thickness|mean\w*"
-    r"|range\w*|scores?|refs?|references?|citations?|studies|ages?|weights?|volumes?|times?|options?|shape"
-    r"|image size|voxels?"
-    r"|(?:image )?dimensions?|signal\w*|probabilit\w*|confidences?)"
-    r"(?:\s\w{1,12}){0,2}\s{0,3}(?:of|:|=|were|are|is|at)?\s{0,3}\Z",
+    r"(?<![a-z])(?:(?:densit\w*|intensit\w*|attenuation\w*|HU|window\w*|spacing|resolution|matrix|measure\w*|thickness"
+    r"|means?|ranges?|scores?|ages?|weights?|times?|options?|shape|image size|voxels?|(?:image )?dimensions?"
+    r"|probabilit\w*|confidences?)(?:\s(?:values?|levels?|widths?|units?|readings?|sizes?|spacing|in\s\w{1,12})){0,2}"
+    r"\s{0,3}(?:of|:|=|were|are|is)?\s{0,3}"
+    r"|(?:signal\w*|levels?|volumes?)(?:\s(?:values?|intensit\w*)){0,2}\s{0,3}(?:of|=|were|are)\s{0,3}"
+    r"|(?:refs?|references?|citations?|studies)\.?\s{0,3}:?\s{0,3})\Z",
     re.IGNORECASE,
 )
 _BOX_WORD = re.compile(
@@ -82,7 +89,7 @@ _FIELD_GAP = re.compile(
 _SPAN = (
     rf"(?:[\s-]?(?:range|axis|coordinates?|direction|extent))?\s{{0,3}}(?:=|:|∈|\bin\b|\bfrom\b|\bbetween\b"
     rf"|\bspan\w*\b|\branges? from\b)?\s{{0,3}}[\[(]?\s?({NUMBER})(?:\s?px)?\s{{0,3}}(?:-|–|—|to|and|,|\.\."
-    rf"|~)\s{{0,3}}({NUMBER})(?:\s?px)?\s?[\])]?"
+    rf"|~)\s{{0,3}}(?:[xy]\s?[=:]\s?)?({NUMBER})(?:\s?px)?\s?[\])]?"
 )
 _AXES = re.compile(
     rf"\bx{_SPAN}(?P<gap>[\s,;]{{1,5}}(?:and\s)?)y{_SPAN}|\by{_SPAN}[\s,;]{{1,5}}(?:and\s)?x{_SPAN}", re.IGNORECASE
@@ -153,7 +160,12 @@ def _template(text: str) -> bool:
 
 
 def _brackets(text: str, out: Scan) -> None:
-    points: list[_Point] = []
+    points = [_Point(*m.span(), (float(m["x"]), float(m["y"])), _role(text, m.start())) for m in _XY.finditer(text)]
+    for p in points:
+        if text[max(0, p.start - 1) : p.start] == "(" and text[p.end : p.end + 1] == ")":
+            p.start, p.end = p.start - 1, p.end + 1
+    corners = ("low", "high", "low_right", "high_left")
+    points = [p for p in points if p.role in corners or text[p.start] == "("]
     for match in _LIST.finditer(text):
         if not match["open"]:
             out.flag("truncated")
@@ -165,7 +177,7 @@ def _brackets(text: str, out: Scan) -> None:
             points.append(_Point(*match.span(), values, _role(text, match.start())))
         elif len(values) >= 3 and not _measured(text, match.start(), match.end()):
             _quads(text, match, out)
-    _points(text, points, out)
+    _points(text, sorted(points, key=lambda p: p.start), out)
 
 
 def _quads(text: str, match: re.Match[str], out: Scan) -> None:

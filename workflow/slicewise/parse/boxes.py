@@ -25,7 +25,7 @@ _FINAL = re.compile(
 )
 _CORRECTION = re.compile(
     r"\b(?:on (?:review|reflection|second thought|closer (?:inspection|look|review))"
-    r"|corrected?(?: to)?\b(?! for)|correction|revised?"
+    r"|corrected?(?: to)?\b(?! for)|correction|revised?|refined?"
     r"|(?:let me|i(?:'ll| will)) (?:correct|revise|adjust|refine)|updated? (?:box|to)"
     r"|should (?:actually )?be|actually|instead|rather|wait)\b",
     re.IGNORECASE,
@@ -33,6 +33,10 @@ _CORRECTION = re.compile(
 _DRAFT = re.compile(
     r"\b(?:initial(?:ly)?|at first|first (?:i )?(?:marked|thought|guess|estimate)|draft|originally"
     r"|previously|my first|preliminary|rough(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:not|rather than|instead of)\s(?:(?:at|in|on|the|box|inside|within|bounding|bbox)[\s:]){0,4}[\[(<]?\Z",
     re.IGNORECASE,
 )
 _NONE = re.compile(
@@ -213,6 +217,7 @@ def _latest(text: str, candidates: list[Candidate]) -> list[Candidate]:
     """Without drafts: what stands before an explicit correction or before the final answer is withdrawn."""
     if len(candidates) < 2 or candidates[0].start == candidates[-1].start:
         return candidates
+    candidates = [c for c in candidates if not _DENIED.search(text[max(0, c.start - 30) : c.start])] or candidates
     start = 0
     finals = [m.end() for m in _FINAL.finditer(text)]
     after = [i for i, c in enumerate(candidates) if finals and c.start >= finals[-1] - 1]
@@ -222,7 +227,9 @@ def _latest(text: str, candidates: list[Candidate]) -> list[Candidate]:
         gap = text[candidates[i - 1].end : candidates[i].start][:400]
         if len(gap) > 3 and _CORRECTION.search(gap):
             lead = text[max(0, candidates[start].start - 60) : candidates[start].start]
-            if _DRAFT.search(lead) or re.search(r"review|correct|revis|second thought|closer|wait", gap, re.IGNORECASE):
+            if _DRAFT.search(lead) or re.search(
+                r"review|correct|revis|refine|second thought|closer|wait", gap, re.IGNORECASE
+            ):
                 start = i
     return candidates[start:]
 

@@ -45,6 +45,11 @@ _TRUTH = {
 }  # fmt: skip
 
 
+def _truth(value: Any) -> bool | None:
+    """Whether a scalar of a JSON verdict confirms, rejects, or does neither."""
+    return _TRUTH.get(str(value).strip(" .").lower()) if isinstance(value, (str, int, float)) else None
+
+
 def prepare(text: str | Clean | None) -> tuple[Clean, str, list[str]] | Reading[str]:
     """The cleaned text, its body with Latin letters, and flags; or the reading when nothing is left to read."""
     cleaned = text if isinstance(text, Clean) else clean(text)
@@ -110,18 +115,17 @@ class LetterReader:
 
     def json_verdicts(self, node: Any) -> list[str] | None:
         """The options that an object such as ``{"A": true, "B": false}`` confirms, also one level down."""
-        if not isinstance(node, dict):
-            return None
-        names = {re.sub(r"\W|option|choice", "", str(name).lower()).upper(): value for name, value in node.items()}
-        judged = {
-            name: _TRUTH.get(str(value).strip(" .").lower()) for name, value in names.items() if name in self.allowed
-        }
-        if len(judged) < 2 or len(judged) < len(names):
-            inner = [value for value in node.values() if isinstance(value, dict)]
-            return self.json_verdicts(inner[0]) if len(inner) == 1 else None
-        if any(truth is None for truth in judged.values()):
-            return None
-        return [name for name, truth in judged.items() if truth]
+        inner = [value for value in node.values() if isinstance(value, dict)] if isinstance(node, dict) else []
+        for fields in (node, inner[0] if len(inner) == 1 else None):
+            if not isinstance(fields, dict):
+                continue
+            names = {re.sub(r"\W|option|choice", "", name.lower()).upper(): value for name, value in fields.items()}
+            if len(names) < 2 or not set(names) <= self.allowed:
+                continue
+            judged = {name: _truth(value) for name, value in names.items()}
+            if None not in judged.values():
+                return [name for name, truth in judged.items() if truth]
+        return None
 
     def verdicts(self, clear: str) -> list[str] | None:
         """A verdict per option: "A: present, B: absent", check boxes, or a JSON object with a field per option."""

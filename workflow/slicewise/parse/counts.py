@@ -113,9 +113,8 @@ class _Counter:
         """The text with coordinates, frame references, sizes and levels blanked."""
         text = forms.PLACE.sub(lambda m: " " * len(m[0]), text)
         text = blanked(text, frames.spans(text), " ")
-        text = forms.WITHDRAWN.sub(
-            lambda m: " " * len(m[0]) if forms.VALUE.search(text.replace(m[0], " ")) else m[0], text
-        )
+        kept = forms.WITHDRAWN.sub(lambda m: " " * len(m[0]), text)
+        text = kept if forms.VALUE.search(kept) else text
         return forms.NOT_COUNT.sub(lambda m: " " * len(m[0]), text)
 
     def images(self, body: str) -> int | None:

@@ -18,7 +18,7 @@ NOUN = (
     r"|immagin[ei]|кадр[а-я]{0,3}|срез[а-я]{0,3}|スライス|フレーム|画像|슬라이스|프레임|帧|切片|图像)"
 )
 _N = r"\d{1,12}(?!\d)(?![%°]|\.\d|\s?(?:mm|cm|px|ms|hu|pixels?|years?)\b)(?!(?-i:[a-zA-Z]))"
-_RANGE_WORD = r"(?:-{1,2}|–|—|~|\.\.\.?|…|to|through|thru|until|till|bis|à|至|到|and up to|up to|→)"
+_RANGE_WORD = r"(?:-{1,2}|–|—|~|\.\.\.?|…|to|through|thru|until|till|bis|à|至|到|and up to|up to and including|up to|→)"
 _PREFIX = r"(?:key[\s-]?)?"
 _SUFFIX = r"(?:[\s_-]{0,3}(?:numbers?|nos?\b\.?|nr\b\.?|n°|index(?:es)?|indices|idx|ids?|#)){0,2}"
 _SEP = r"(?:[\s_#:=*.>\-\"'‘’“”]{0,5}|\s(?:is|was)\s(?:number\s)?)"
@@ -60,6 +60,8 @@ _ITEMS = re.compile(
     rf"|out of)\s{{0,3}}(?:the\s)?\d{{1,6}})?",
     re.IGNORECASE,
 )
+_PLURAL = re.compile(r"s[\s_#:]{0,3}\Z", re.IGNORECASE)
+_BETWEEN = re.compile(r"(\d{1,12})\s{1,3}and\s{1,3}(\d{1,12})")
 _EXCLUDED = re.compile(r"except|excluding|excl|but not|without|other than|minus", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:.])(?:(?P<h>\d{1,2}):)?(?P<m>\d{1,2}):(?P<s>\d{2}(?:\.\d{1,6})?)(?!\d|:\d)")
 _SECONDS = re.compile(r"(?<![\w.])(?P<s>\d{1,6}(?:\.\d{1,6})?)\s?(?:s|secs?|seconds?)\b", re.IGNORECASE)
@@ -171,6 +173,10 @@ def _reference(match: re.Match[str], shown: Shown) -> Reference:
         return Reference(start, end, _ordinal(match, shown))
     words = _written(match)
     end = start + len(words)
+    if match["list"] and _PLURAL.search(match[0][: match.start("list") - start]) and "/" in match["list"]:
+        return Reference(start, end, of_numbers(match["list"].replace("/", ","), shown))
+    if match["list"] and words[:7].lower() == "between" and (ends := _BETWEEN.fullmatch(match["list"])):
+        return Reference(start, end, of_runs([(int(ends[1]), int(ends[2]))], shown))
     if match["word"]:
         number = number_of(match["word"]) or 0
         return Reference(start, end, of_runs([(number, number)], shown))
@@ -295,6 +301,8 @@ def of_field(value: Any, shown: Shown) -> Named | None:
 
 def _of_text(value: str, shown: Shown) -> Named | None:
     text = value.strip()[:200]
+    if text.lower() in ("all", "every", "all frames", "all slices"):
+        return Named(tuple(range(shown.count)))
     if re.fullmatch(r"[#\s\d,;&+/~–—.to\-]*(?:and[\s\d]*)?", text, re.IGNORECASE) and re.search(r"\d", text):
         return of_numbers(text, shown) if not re.search(r"\d\.\d", text) else None
     references = find(text, shown)
