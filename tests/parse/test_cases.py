@@ -42,6 +42,13 @@ def test_flag(case: Any) -> None:
     assert FLAGS[case.id] in answer(case)["flags"]
 
 
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "expected_outcome" in case.record], ids=lambda case: case.id
+)
+def test_outcome(case: Any) -> None:
+    assert answer(case)["outcome"] == case.record["expected_outcome"]
+
+
 def test_ids_are_unique() -> None:
     assert len({case.id for case in CASES}) == len(CASES)
     assert len(CASES) > 900
