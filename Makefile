@@ -55,6 +55,7 @@ bench: $(STAMP)  ## items per second and peak memory of each stage on suite open
 	@python -m benchmarks.stages $(if $(FASTMRI_PLUS),--fastmri-plus $(FASTMRI_PLUS))
 	@python -m benchmarks.llm_client
 	@python -m benchmarks.imaging
+	@python -m benchmarks.parse
 
 constraints: $(STAMP)  ## write constraints.txt anew from the environment
 	@python -m pip freeze --exclude-editable | sed -n 's/^\([A-Za-z0-9._-]*==[A-Za-z0-9.]*\).*/\1/p' > constraints.txt
