@@ -55,10 +55,6 @@ _TITLE = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’|«[^»\n]{1,400}»|`[^`\n]{1,400}`")
-_TRIPLE = re.compile(
-    rf"\A\W*{_NUM}\s{{0,3}}(?:/\s?\d{{1,4}})?(?:[\s*_]{{0,4}}[,;"
-    rf"|/\n]?[\s*_]{{0,4}}{_NUM}\s{{0,3}}(?:/\s?\d{{1,4}})?)*\W*\Z"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +247,7 @@ class _Judge:
     def in_order(self, clear: str) -> dict[str, float | None]:
         """Nothing but numbers, exactly one per dimension, in the order asked for."""
         plain = _TITLE.sub("", markers.look_through(clear))
-        if not _TRIPLE.match(plain.strip()):
+        if re.search(r"[^\W_]", _SCORE.sub(" ", plain)):
             return self.empty()
         numbers = list(_SCORE.finditer(plain))
         if len(numbers) != len(self.dimensions):
