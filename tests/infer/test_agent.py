@@ -23,7 +23,7 @@ from slicewise.endpoints import Endpoint, LlmSettings
 from slicewise.errors import UserError
 from slicewise.infer.agent import protocol, trajectory
 from slicewise.infer.agent.backend import AgentBackend, system_prompt
-from slicewise.infer.agent.session import Session
+from slicewise.infer.agent.session import LateToolError, Session
 from slicewise.infer.agent.tools import McpToolbox, Observation, allowed
 from slicewise.infer.agent.toolstore import ToolStore
 from slicewise.infer.items import Answer, Frame, Item, item
@@ -345,6 +345,29 @@ def test_a_late_server_is_caught_up_and_checked(tmp_path: Path) -> None:
         session.call("load_data", {"path": "a"})
         with pytest.raises(UserError, match="gives something else than what is stored"):
             session.call("view_slice", {"index": 3})
+
+
+def test_a_call_that_another_process_stored_is_made_on_an_open_server_too(tmp_path: Path) -> None:
+    """Else the server lacks what that call opened, and the next call fails for no fault of the agent."""
+    with ToolStore(tmp_path / "tools.sqlite") as store:
+        mine, theirs = Counting(), Counting()
+        session, other = Session(mine, store, "files"), Session(theirs, store, "files")
+        session.call("load_data", {})  # opens my server
+        for tool in ("load_data", "load_mask"):
+            other.call(tool, {})
+        session.call("load_mask", {})  # from the store
+        assert mine.calls == 1
+        session.call("view_slice", {})
+        assert mine.calls == 3
+
+
+def test_a_time_out_of_a_tool_is_a_fault_of_the_machine_and_is_not_stored(tmp_path: Path) -> None:
+    late = Counting()
+    late.call = lambda tool, arguments: Observation(False, "E_LIMIT: the call took longer than 120 s; crop.")  # type: ignore[method-assign]
+    with ToolStore(tmp_path / "tools.sqlite") as store:
+        with pytest.raises(LateToolError):
+            Session(late, store, "files").call("load_data", {})
+        assert len(store) == 0
 
 
 def test_other_files_and_other_open_things_are_other_calls(tmp_path: Path) -> None:

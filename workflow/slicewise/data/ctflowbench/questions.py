@@ -26,7 +26,7 @@ MEASURABLE_MM = 10.0
 BANDS = ((0.0, 6.0, "below 6 mm"), (6.0, 8.0, "6 to 8 mm"), (8.0, 15.0, "8 to 15 mm"))
 BAND_OVER = "above 15 mm"
 LEAST_DISTANCE_MM = 15.0
-CLEAR_MM = 1.0  # a size this near a threshold is not asked about: measuring it is no better than that
+CLEAR_MM = 2.0  # a size this near a threshold is not asked about: measuring it is no better than that
 
 
 @dataclass(frozen=True, slots=True)

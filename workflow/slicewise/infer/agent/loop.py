@@ -17,7 +17,7 @@ from slicewise.errors import did_you_mean
 from slicewise.infer.agent import rules
 from slicewise.infer.agent.policy import Case, Note, Policy
 from slicewise.infer.agent.protocol import FormatFault, Turn, read_turn
-from slicewise.infer.agent.session import Session
+from slicewise.infer.agent.session import LateToolError, Session
 from slicewise.infer.agent.tools import Observation, Tool
 from slicewise.infer.agent.trajectory import CALLS, Status, Step, Trajectory
 from slicewise.llm.request import Reply, Request
@@ -155,7 +155,11 @@ class Run:
         if wrong is not None:
             self._refused(base, "argument_error", f"The arguments of '{turn.tool}' are wrong: {wrong}.")
             return
-        key, found = self.session.call(turn.tool, arguments)
+        try:
+            key, found = self.session.call(turn.tool, arguments)
+        except LateToolError as error:
+            self.abort(str(error))
+            return
         self._observed(base, key, found)
 
     def _refused(self, base: Step, status: Status, text: str) -> None:

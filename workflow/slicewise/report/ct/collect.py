@@ -36,6 +36,7 @@ TOOLS = artifacts.table_schema(
         ("position", pa.int64(), False),
         ("benchmark", pa.string(), False),
         ("model", pa.string(), False),
+        ("task", pa.string(), False),  # a task of the benchmark, or `all`
         ("cases", pa.int64(), False),
         *(
             (name, pa.float64(), False)  # per case
@@ -67,7 +68,8 @@ TEXT = artifacts.table_schema(
     ],
     ["position"],
 )
-PER_CASE = tuple(TOOLS.names[4:15])
+PER_CASE = tuple(TOOLS.names[5:16])
+ALL = "all"
 TEXT_VALUES = {"bleu4": "value", "bleu1": "bleu1", "rouge_l": "rouge_l"}
 
 
@@ -181,35 +183,37 @@ def _average(rows: pd.DataFrame, benchmark: str, model: str, key: str) -> dict[s
 
 
 def tools(job: ReportJob, root: Path) -> list[dict[str, Any]]:
-    """Tool statistics of every agent, per case; rows of ``TOOLS``.
+    """Tool statistics of every agent, per case, over all tasks and by task; rows of ``TOOLS``.
 
     Raises:
         UserError: A score file is missing.
     """
     made: list[dict[str, Any]] = []
     for benchmark in job.benchmarks:
+        tasks = collect.samples(root, benchmark)[["sample_id", "task"]]
         for model in job.models:
             frame = artifacts.read_table(root / layout.score(benchmark, model.name, "tool_use")).to_pandas()
             if not len(frame):
                 continue
-            calls = int(frame["calls"].sum())
-            wrong = int(frame["name_errors"].sum() + frame["argument_errors"].sum())
-            gold = frame[frame["sop_agreement"].notna()]
-            made.append(
-                {
-                    "position": len(made),
-                    "benchmark": benchmark,
-                    "model": model.name,
-                    "cases": len(frame),
-                    **{name: float(frame[name].mean()) for name in PER_CASE},
-                    "success": 1 - wrong / calls if calls else None,
-                    **{
-                        name: float(gold[name].mean()) if len(gold) else None
-                        for name in ("sop_agreement", "excess_calls", "order_violations")
-                    },
-                }
-            )
+            frame = frame.merge(tasks, on="sample_id", validate="1:1")
+            parts = [(ALL, frame), *((str(task), part) for task, part in frame.groupby("task"))]
+            for task, part in parts:
+                named = {"position": len(made), "benchmark": benchmark, "model": model.name, "task": task}
+                made.append({**named, **_tool_means(part)})
     return made
+
+
+def _tool_means(frame: pd.DataFrame) -> dict[str, Any]:
+    calls = int(frame["calls"].sum())
+    wrong = int(frame["name_errors"].sum() + frame["argument_errors"].sum())
+    gold = frame[frame["sop_agreement"].notna()]
+    agreement = ("sop_agreement", "excess_calls", "order_violations")
+    return {
+        "cases": len(frame),
+        **{name: float(frame[name].mean()) for name in PER_CASE},
+        "success": 1 - wrong / calls if calls else None,
+        **{name: float(gold[name].mean()) if len(gold) else None for name in agreement},
+    }
 
 
 def text_details(job: ReportJob, root: Path) -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ def _figure3(cells: pd.DataFrame, job: ReportJob) -> Any:
                 bars.append((f"{agent.title}\n{benchmark}", slices, _value(cells, benchmark, agent.name, "avg"), True))
         for row in printed("fig3"):
             slices, agents = (float(row.values[f"{prefix}_{key}"]) for key in ("slice", "ctflow"))
-            name = row.model.replace("-A22B-Instruct", "").replace("-Instruct", "")
+            name = row.model.replace("-A22B-Instruct", "").replace("-Instruct", "").replace("-Preview", "")
             bars.append((name, slices, agents, False))
         _bars(axis, bars, title)
     legend = [Patch(color=style.GREY, label="slices"), Patch(color=style.BLUE, label="CT-Flow")]
@@ -98,11 +98,20 @@ def _figure4(cells: pd.DataFrame, tools: pd.DataFrame, job: ReportJob) -> Any:
                       ecolor=style.BLACK, elinewidth=0.6)  # fmt: skip
     axis.set_xticks(range(len(ct.SCENARIOS)), [ct.SCENARIO_TITLES[key] for key in ct.SCENARIOS])
     axis.set_ylabel("accuracy, %")
-    axis.set_ylim(0, 112)
+    axis.set_ylim(0, 118)
+    _format_errors(axis.twinx(), tools[tools["benchmark"] == benchmark], [by_mode[mode] for mode in shown], width)
     axis.legend(loc="upper left", ncols=4)
-    own = tools[tools["benchmark"] == benchmark].set_index("model")["format_errors"]
-    errors = ", ".join(
-        f"{mode.removeprefix('CT-Flow ') or mode} {own.get(by_mode[mode].name, 0.0):.2f}" for mode in shown
-    )
-    axis.set_title(f"{benchmark}. Format errors per case: {errors}. The published bars carry no numbers.", loc="left")
+    axis.set_title(f"{benchmark} (the published bars carry no numbers)", loc="left")
     return figure
+
+
+def _format_errors(axis: Any, tools: pd.DataFrame, models: Sequence[ReportModel], width: float) -> None:
+    """Format errors per case above each bar, joined within a scenario."""
+    errors = tools.set_index(["model", "task"])["format_errors"]
+    offsets = (np.arange(len(models)) - (len(models) - 1) / 2) * width
+    for place, scenario in enumerate(ct.SCENARIOS):
+        values = [float(errors.get((model.name, scenario), np.nan)) for model in models]
+        axis.plot(place + offsets, values, color=style.BLACK, marker="D", markersize=3, linewidth=0.8)
+    axis.set_ylim(0, max(1.0, 1.2 * float(errors.max())))
+    axis.set_ylabel("format errors per case (line)")
+    axis.spines["right"].set_visible(True)

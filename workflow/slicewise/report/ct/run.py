@@ -60,7 +60,8 @@ def _named(grid: Grid) -> list[dict[str, str]]:
 def grids_of(job: ReportJob, root: Path) -> dict[str, list[Grid]]:
     """The grids of each table's page, from the cells that were written before; the table itself first."""
     cells = artifacts.read_table(root / layout.table("ct-cells", "parquet")).to_pandas()
-    tools = artifacts.read_rows(root / layout.table("ct-tools", "parquet"))
+    rows = artifacts.read_rows(root / layout.table("ct-tools", "parquet"))
+    tools = [row for row in rows if row["task"] == collect.ALL]
     text = artifacts.read_rows(root / layout.table("ct-text", "parquet"))
     book = tables.Book(cells, job)
     return {
