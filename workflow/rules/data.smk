@@ -18,7 +18,7 @@ rule data_demo:
         runtime=10,
     params:
         cfg=job.demo(PARAMS),
-        code=job.code("demo"),
+        code=job.code("demo", "sgmri"),
     shell:
         "slicewise data demo --settings {params.cfg:q} > {log} 2>&1"
 
@@ -35,7 +35,7 @@ rule data_chest:
         runtime=10,
     params:
         cfg=job.chest(PARAMS),
-        code=job.code("chest"),
+        code=job.code("chest", "sgmri"),
     shell:
         "slicewise data chest --settings {params.cfg:q} > {log} 2>&1"
 
@@ -53,7 +53,7 @@ rule data_fetch:
         runtime=10,
     params:
         cfg=PARAMS.data.fastmri_plus_commit,
-        code=job.code("fetch"),
+        code=job.code("fetch", "sgmri"),
     shell:
         "slicewise data fetch fastmri-plus --commit {params.cfg:q} > {log} 2>&1"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from slicewise.data.frames import Split
     from slicewise.data.sgmri import Loaded
 
+# Loaded by name: an edit of the tools on CT must not make Snakemake build MRI benchmarks again.
+_CHEST = "slicewise.data.ctflowbench.chest"
 _FILE = click.Path(path_type=Path)
 _PARAMS = click.option(
     "--params",
@@ -71,8 +74,7 @@ def demo(out: Path | None, settings_json: str | None, params_file: Path) -> None
 @_PARAMS
 def chest(out: Path | None, settings_json: str | None, params_file: Path) -> None:
     """Make the chest phantoms of CT-FlowBench: volumes, marked regions, slices and reports."""
-    from slicewise.data.ctflowbench import chest as phantoms
-
+    phantoms = importlib.import_module(_CHEST)
     settings = common.job(params.ChestSettings, settings_json, params_file, lambda p: p.data.chest)
     phantoms.make(settings, out or settings.path)
 
@@ -84,11 +86,12 @@ def slices(benchmark: str, params_file: Path) -> None:
     """Make the slices that a model without tools sees of the CT volumes of BENCHMARK, by the frozen rule."""
     from slicewise.benchmarks.ct import places
     from slicewise.data import run
-    from slicewise.data.ctflowbench import chest as rule
 
     settings = params.load(params_file)
     root = settings.data.ct_rate.path
-    made, missing = rule.slices_of_volumes(root, run.volume_ids(jobs.data_job(settings, benchmark)), places)
+    made, missing = importlib.import_module(_CHEST).slices_of_volumes(
+        root, run.volume_ids(jobs.data_job(settings, benchmark)), places
+    )
     click.echo(f"{root / 'slices'}: slices of {made} volumes; {missing} volumes are not there")
 
 

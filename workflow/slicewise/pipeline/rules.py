@@ -29,7 +29,7 @@ ENTRY: dict[str, tuple[str, ...]] = {
 }
 # Where a command chooses between modules, each job runs only its own: the modules that choose, and what they choose.
 CHOOSERS: dict[str, tuple[str, ...]] = {
-    "data": ("slicewise.data.run",),
+    **dict.fromkeys(("demo", "chest", "fetch", "data"), ("slicewise.data.run",)),  # one module of commands
     "infer": ("slicewise.infer.run",),
     "score": ("slicewise.score.run", "slicewise.score.neural"),
     "report": ("slicewise.report.run",),
@@ -83,6 +83,7 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
         "ct": ("slicewise.report.ct.run",),
     },
 }
+CHOICES |= dict.fromkeys(("demo", "chest", "fetch"), CHOICES["data"])
 # Metrics that need other metrics of the same item first.
 PARTS = {"answer": ("similarity",), "reasoning": ("bleu", "rouge_l", "bertscore", "judge")}
 MODEL_METRICS = ("bleu", "rouge_l", "grounding", "choice", "ct_text", "tool_use")  # one job per model

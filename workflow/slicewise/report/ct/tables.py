@@ -72,6 +72,8 @@ def notes(job: ReportJob) -> list[str]:
         made.append("The published CT-FlowBench was never released: ours is built anew, so its items are other ones.")
     drawn = [one for one in asked if one.sampling is not None]
     made += [f"{one.id}: questions drawn as '{one.sampling}'; the published draw is not stated." for one in drawn]
+    if not any(one.family == "rad3d" for one in asked):
+        return made  # nothing is judged or compared as text
     if job.judge_is_proxy:
         made.append(f"{PROXY} The judge '{job.judge}' is a local stand-in, not a language model.")
     if job.bertscore_encoder != "roberta-large":
