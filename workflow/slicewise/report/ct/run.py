@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from slicewise import artifacts, layout
 from slicewise.jobs import ReportJob
 from slicewise.report import metrics as numbers
 from slicewise.report import provenance
+from slicewise.report import site as mri_site
 from slicewise.report.collect import records as cell_records
 from slicewise.report.ct import audit, collect, figures, files, tables
 from slicewise.report.grids import Grid, page
@@ -91,7 +93,7 @@ def write_site(job: ReportJob, root: Path) -> None:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    css = (Path(__file__).parents[1] / "site" / "style.css").read_text(encoding="utf-8")
+    css = resources.files(mri_site).joinpath("style.css").read_text(encoding="utf-8")
     text = environment.get_template("page.html.jinja").render(
         job=job,
         css=css,
