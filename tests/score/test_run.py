@@ -13,8 +13,9 @@ from slicewise.errors import UserError
 from slicewise.geometry import BINNED, Convention, decode, encode
 from slicewise.infer import run as infer_run
 from slicewise.jobs import InferJob, ParseJob, ScoreJob
+from slicewise.judges import ProxyJudge
 from slicewise.outcome import Outcome
-from slicewise.params import BaselineModel, Encoder, FileModel, ParseSettings, ProxyJudge
+from slicewise.params import BaselineModel, Encoder, FileModel, ParseSettings
 from slicewise.parse import run as parse_run
 from slicewise.score import bert, run, schemas, similarity
 

@@ -85,6 +85,13 @@ class AgentLimits(Settings):
     reformat: int = Field(1, ge=0, le=5)
 
 
+ToolClass = Literal[2, 3, 4]
+
+
+def _all_classes() -> list[ToolClass]:
+    return [2, 3, 4]
+
+
 class AgentModel(ModelBase):
     """CT-Flow: tools over a volume, around a language model or steered by a fixed protocol.
 
@@ -101,7 +108,7 @@ class AgentModel(ModelBase):
     policy: Literal["model", "protocol"] = "model"
     of: Name | None = None
     endpoint: Endpoint | None = None
-    tool_classes: list[Literal[2, 3, 4]] = Field(default_factory=lambda: [2, 3, 4])
+    tool_classes: list[ToolClass] = Field(default_factory=_all_classes)
     limits: AgentLimits = AgentLimits()
     draw: int = Field(0, ge=0)
 

@@ -54,10 +54,11 @@ def _job(settings_json: str | None, params_file: Path) -> jobs.ReportJob:
 def tables(settings_json: str | None, params_file: Path, root: Path) -> None:
     """Write tables (Parquet, CSV, Markdown, LaTeX), metrics.json and the numbers of the plots."""
     from slicewise.report import run
+    from slicewise.report.ct import files
 
     settings = _job(settings_json, params_file)
     run.tables(settings, root)
-    main = run.ct_files.TABLES if run.is_ct(settings) else settings.benchmarks
+    main = files.TABLES if run.is_ct(settings) else settings.benchmarks
     for name in main:
         click.echo(f"table: {root / layout.table(name, 'md')}")
 
