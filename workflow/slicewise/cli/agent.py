@@ -20,7 +20,7 @@ _PARAMS = click.option(
 )
 
 
-@click.group()
+@click.group(short_help="Trajectories of agents, and data to learn from them.")
 def agent() -> None:
     """Trajectories of agents: export, synthesis, data for fine-tuning."""
 

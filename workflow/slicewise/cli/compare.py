@@ -10,7 +10,7 @@ import click
 from slicewise.errors import UserError
 
 
-@click.command()
+@click.command(short_help="Compare two versions of the results.")
 @click.argument("sides", nargs=-1, metavar="[A] [B] ...")
 @click.option("--pair", "pairs", multiple=True, metavar="X:Y", help="Compare model X of A with model Y of B.")
 @click.option("--parsers", is_flag=True, help="A: its stored readings. B: its stored answers, read by this code now.")
@@ -20,7 +20,7 @@ from slicewise.errors import UserError
 def compare(
     sides: tuple[str, ...], pairs: tuple[str, ...], parsers: bool, sweep: bool, fail_if_worse: bool, out: Path | None
 ) -> None:
-    r"""Compare A with B: folders of results, git revisions or DVC experiments. B is this folder unless it is named.
+    """Compare A with B: folders of results, git revisions or DVC experiments. B is this folder unless it is named.
 
     \b
     slicewise compare HEAD~1             the last version against this folder
@@ -28,7 +28,7 @@ def compare(
     slicewise compare . . --pair blob:blank
     slicewise compare --parsers          what this version of the parser changes in the stored answers
     slicewise compare --sweep            all experiments: one table and one figure
-    """
+    """  # noqa: D301 - click wants the character itself
     with ExitStack() as stack:
         if sweep or len(sides) > 2:
             _sweep(stack, list(sides), fail_if_worse, out or Path("results/compare/sweep"))

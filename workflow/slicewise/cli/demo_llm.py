@@ -57,7 +57,7 @@ def settings() -> dict[str, Any]:
     }
 
 
-@click.command("demo-llm")
+@click.command("demo-llm", short_help="Try a tiny language model on a few phantoms.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("demo_llm"), show_default=True, help="Folder of its own."
 )

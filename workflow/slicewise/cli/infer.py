@@ -10,7 +10,7 @@ from slicewise import jobs
 from slicewise.cli import common
 
 
-@click.command()
+@click.command(short_help="Run a model over the items of a benchmark.")
 @click.option("--benchmark", required=True, help="Id of the benchmark, such as sgmri-demo-image.")
 @click.option("--model", required=True, help="Name of a model in the settings.")
 @click.option("--samples", required=True, type=click.Path(path_type=Path), help="The benchmark's samples.parquet.")

@@ -13,7 +13,7 @@ from slicewise import artifacts, jobs, layout, params
 COLUMNS = ("benchmark", "judge", "measure", "value", "n", "meaning")
 
 
-@click.command("judge-quality")
+@click.command("judge-quality", short_help="Repeatability and agreement of a judge.")
 @click.option("--benchmark", "benchmarks", multiple=True, help="Id of a benchmark; default: all of the suite.")
 @click.option("--items", type=click.IntRange(min=2), default=50, show_default=True, help="Answers that are rated.")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Further judgements of each.")

@@ -24,7 +24,7 @@ HEADER = (
 WIDTHS = (6, 28, 28, 8, 8, 8, 8, 14, 13, 10, 10, 11)
 
 
-@click.command()
+@click.command(short_help="Count and price the calls that would be made.")
 @click.option(
     "--params",
     "params_file",

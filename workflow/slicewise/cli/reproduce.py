@@ -12,7 +12,7 @@ from slicewise.cli.common import settings_options
 from slicewise.errors import UserError, did_you_mean
 
 
-@click.command()
+@click.command(short_help="Set the published tables beside ours.")
 @click.argument("table", required=False)
 @settings_options
 @click.option("--root", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Folder with results/.")

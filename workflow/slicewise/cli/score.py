@@ -20,7 +20,7 @@ from slicewise.geometry import Convention
 _FILE_DOOR = "slicewise.cli.score_file"
 
 
-@click.command()
+@click.command(short_help="Compute a metric of a run, or score a file of answers.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--metric", type=click.Choice([*METRICS, *CT_METRICS]), help="Stage: the metric to compute.")
 @click.option("--benchmark", help="Id of the benchmark.")
@@ -37,14 +37,14 @@ _FILE_DOOR = "slicewise.cli.score_file"
 @click.option("--out", type=click.Path(path_type=Path), help="FILE: folder for the scores and tables.")
 @common.settings_options
 def score(file: Path | None, settings_json: str | None, params_file: Path, **options: Any) -> None:
-    r"""Compute a metric of a run (--metric), or score a FILE of answers.
+    """Compute a metric of a run (--metric), or score a FILE of answers.
 
     \b
     slicewise score --metric answer --benchmark B --model M     one stage, as the workflow runs it
     slicewise score ANSWERS.csv --benchmark B --out DIR         your own answers: id,text as CSV or JSON lines
     slicewise score RUN.json --protocol reference --out DIR     a released inference file, as the released scorer does
     slicewise score RUN.json --protocol card --convention C --image-size 320x320 --frame-base 1 --out DIR
-    """
+    """  # noqa: D301 - click wants the character itself
     if (file is None) == (options["metric"] is None):
         raise UserError("score: give either --metric (a stage of a run) or a FILE of answers; see slicewise score -h.")
     if file is None:
@@ -73,7 +73,7 @@ def _stage(settings_json: str | None, params_file: Path, options: dict[str, Any]
         run.score_model(job, model, options["root"])
 
 
-@click.command()
+@click.command(short_help="Replay recorded calls of the released scorer.")
 @click.argument("file", type=click.Path(path_type=Path))
 def parity(file: Path) -> None:
     """Replay recorded calls of the released scorer from FILE (JSON lines) and print every mismatch.

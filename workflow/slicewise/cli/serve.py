@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Serve the CT tools to any MCP client.")
 @click.option("--data-root", required=True, type=click.Path(path_type=Path), help="The only folder that may be read.")
 @click.option(
     "--suite", "suites", multiple=True,

@@ -10,7 +10,7 @@ from slicewise.errors import UserError
 from slicewise.params import PARAMS_FILE
 
 
-@click.command()
+@click.command(short_help="Say what `snakemake` would run, and why.")
 @click.argument("targets", nargs=-1, metavar="[TARGET] ...")
 @click.pass_context
 def why(context: click.Context, targets: tuple[str, ...]) -> None:

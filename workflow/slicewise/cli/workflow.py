@@ -11,14 +11,14 @@ from slicewise.pipeline import guard
 from slicewise.pipeline import prune as pruning
 
 
-@click.command()
+@click.command(short_help="Record finished results in DVC.")
 def commit() -> None:
     """Record the results in DVC, if they are finished and exactly those of params.yaml."""
     _show(guard.commit(), "removed")
     click.echo("committed to DVC; now `git add dvc.lock params.yaml results` and `git commit` make it a version.")
 
 
-@click.command()
+@click.command(short_help="Remove results that the settings do not make.")
 @click.argument("stages", nargs=-1, type=click.Choice(layout.STAGES))
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @click.option("--params", "params_file", type=click.Path(path_type=Path), default=params.PARAMS_FILE, show_default=True)
