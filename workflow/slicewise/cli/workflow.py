@@ -15,7 +15,9 @@ from slicewise.pipeline import prune as pruning
 def commit() -> None:
     """Record the results in DVC, if they are finished and exactly those of params.yaml."""
     _show(guard.commit(), "removed")
-    click.echo("committed to DVC; now `git add dvc.lock params.yaml results` and `git commit` make it a version.")
+    click.echo(
+        "committed to DVC; now `git add dvc.lock params.yaml results '*.gitignore'` and `git commit` make it a version."
+    )
 
 
 @click.command(short_help="Remove results that the settings do not make.")
