@@ -241,7 +241,7 @@ def atomic(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside ``path`` and move it into place on success; on failure leave nothing behind.
 
     Raises:
-        UserError: The folder cannot be created or written.
+        UserError: The folder cannot be created or written, or a folder is in the file's place.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -260,7 +260,12 @@ def atomic(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            raise UserError(
+                f"{path}: cannot be written ({error.strerror}); expected a file or nothing in that place."
+            ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -325,7 +325,7 @@ def read(path: Path) -> Any:
     """Read a params file without validating it.
 
     Raises:
-        UserError: The file is missing or is no YAML.
+        UserError: The file is missing, cannot be read, or is no YAML.
     """
     path = Path(path)
     try:
@@ -334,6 +334,10 @@ def read(path: Path) -> Any:
         raise UserError(
             f"{path}: not found; expected the settings of a run: run from the project's root folder."
         ) from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); expected a file of settings (YAML).") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: is not UTF-8 text at byte {error.start}; expected settings (YAML).") from error
     except yaml.YAMLError as error:
         raise UserError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from error
 

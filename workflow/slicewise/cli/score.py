@@ -29,7 +29,9 @@ _FILE_DOOR = "slicewise.cli.score_file"
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of an encoder.")
 @click.option("--protocol", type=click.Choice(["card", "reference"]), help="FILE: how a released run is scored.")
 @click.option(
-    "--convention", type=click.Choice([c.value for c in Convention]), help="FILE: how the model writes boxes."
+    "--convention",
+    type=click.Choice([c.value for c in Convention]),
+    help="FILE: how the model writes boxes; plain answers: abs_xywh_original by default.",
 )
 @click.option("--image-size", metavar="WxH", help="FILE: native size of the images of a released run, in pixels.")
 @click.option("--frame-base", type=click.Choice(["0", "1"]), help="FILE: number of the first frame in the texts.")

@@ -41,7 +41,7 @@ def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a JSON Lines file, blank lines skipped.
 
     Raises:
-        UserError: The file is missing, or a line is no JSON object with ``id``, ``kind`` and ``text``.
+        UserError: The file is missing or empty, or a line is no JSON object with ``id``, ``kind`` and ``text``.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="surrogatepass").split("\n")
@@ -51,6 +51,8 @@ def read_cases(path: Path) -> Iterator[Case]:
         raise UserError(
             f"{path}: cannot be read as UTF-8 text ({error}); expected a JSON Lines file of cases."
         ) from error
+    if not any(line.strip() for line in lines):
+        raise UserError(f"{path}: holds no case; expected one JSON object per line.")
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _case(f"{path}:{number}", line)

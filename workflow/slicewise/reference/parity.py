@@ -100,6 +100,8 @@ def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
         raise ReferenceInputError(f"{path}: cannot be read ({error.strerror}); give a JSONL file.") from error
     except UnicodeDecodeError as error:
         raise ReferenceInputError(f"{path}: is not UTF-8 text at byte {error.start}; save it as UTF-8.") from error
+    if not text.strip():
+        raise ReferenceInputError(f"{path}: holds no recorded call; give a JSONL file.")
     for number_, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue

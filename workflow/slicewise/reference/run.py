@@ -214,7 +214,10 @@ _GROUP_DEFAULTS = {"qa_type": "open_ended"}
 def _results(inference: Any) -> list[Mapping[str, Any]]:
     results = inference.get("results") if isinstance(inference, Mapping) else None
     if not isinstance(results, list):
-        raise ReferenceInputError("expected an object with a list 'results', as the released inference files have.")
+        found = "an object without it" if isinstance(inference, Mapping) else type(inference).__name__
+        raise ReferenceInputError(
+            f"found {found}, expected an object with a list 'results', as the released inference files have."
+        )
     for index, result in enumerate(results):
         if not isinstance(result, Mapping):
             raise ReferenceInputError(f"results[{index}] is {type(result).__name__}, expected an object.")
