@@ -29,7 +29,7 @@ from slicewise.models import (
     ModelBase,
     OpenAIModel,
 )
-from slicewise.settings import Name, Settings, known
+from slicewise.settings import Name, Settings, UniqueKeys, known
 
 __all__ = [  # the settings of models have a module of their own
     "BASELINES",
@@ -329,7 +329,7 @@ def read(path: Path) -> Any:
     """
     path = Path(path)
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)  # noqa: S506 - a SafeLoader
     except FileNotFoundError as error:
         raise UserError(
             f"{path}: not found; expected the settings of a run: run from the project's root folder."
