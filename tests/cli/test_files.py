@@ -52,12 +52,10 @@ def test_a_file_that_is_no_released_run(tmp_path: Path, content: str, found: str
 @pytest.mark.parametrize("block", ["seed: 1\nseed: 2\n", "a:\n  b: 1\n  c: 2\n  b: 3\n", "- {b: 1, b: 1}\n"])
 def test_a_setting_written_twice(tmp_path: Path, block: str) -> None:
     (tmp_path / "params.yaml").write_text(block)
-    with pytest.raises(
-        UserError, match=r"params\.yaml: is not valid YAML: '(seed|b)' stands in lines \d and \d; remove"
-    ):
+    with pytest.raises(UserError, match=r"is not valid YAML: '(seed|b)' stands in lines \d and \d; remove"):
         params.read(tmp_path / "params.yaml")
 
 
 def test_a_merged_setting_may_be_replaced(tmp_path: Path) -> None:
-    (tmp_path / "params.yaml").write_text("a: &a {x: 1, y: 2}\nb: &b {<<: *a, x: 3}\nc: {<<: *b, y: 4}\n")
-    assert params.read(tmp_path / "params.yaml")["c"] == {"x": 3, "y": 4}
+    (tmp_path / "params.yaml").write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\n")
+    assert params.read(tmp_path / "params.yaml")["b"] == {"x": 3, "y": 2}
