@@ -14,8 +14,14 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings as hypothesis_settings
 
 ROOT = Path(__file__).parents[1]
+# The same examples in every run, so that a failure is a change of ours; HYPOTHESIS_PROFILE=explore draws new ones.
+hypothesis_settings.register_profile("pinned", derandomize=True)
+hypothesis_settings.register_profile("explore", derandomize=False)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "pinned"))
+
 WORKFLOW_FILES = ("Snakefile", "params.yaml", "dvc.yaml", ".dvcignore", ".gitignore")
 WORKFLOW_FOLDERS = ("workflow/rules", "profiles", ".dvc/plots")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import locale
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from slicewise.imaging.hu import check
 from slicewise.imaging.volume import Volume
 
 WriteSeries = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _own_locale() -> Iterator[None]:
+    """ITK's DICOM writer leaves the process in the locale "C", which would make later tests read files as ASCII."""
+    before = locale.setlocale(locale.LC_ALL)
+    yield
+    locale.setlocale(locale.LC_ALL, before)
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ class TestPlainAnswers:
         (tmp_path / "mine.csv").write_text("id,text\nitem-00,Yes\n", encoding="utf-8")
         call("score", "mine.csv", "--benchmark", B, "--out", "out")
         shown = call("explain", "item-00", "--root", "out/card").output
-        for part in ("question: What is seen?", "text: Yes", "answer: yes", "value: 1.0", "column: Detection A of"):
+        for part in ("question: What is seen?", "text: Yes", "answer: yes", "value: 1.0", "cell: Detection A of"):
             assert part in shown
         with pytest.raises(UserError, match="Did you mean 'item-"):
             call("explain", "item-0l", "--root", "out/card")

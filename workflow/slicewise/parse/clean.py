@@ -250,7 +250,7 @@ def see(cleaned: Clean) -> Reading[str]:
     if cleaned.outcome is not Outcome.OK:
         return failed(cleaned.outcome, cleaned.stage, *cleaned.flags)
     shown = peel(cleaned.text)
-    while shown != cleaned.text and "<" in shown and (inner := clean(shown).text) != shown:
+    while shown != cleaned.text and (inner := clean(shown).text) != shown:
         shown = peel(inner)
     if not shown:
         return failed(Outcome.EMPTY, cleaned.stage, *cleaned.flags, "empty_output")
