@@ -59,3 +59,16 @@ def test_a_setting_written_twice(tmp_path: Path, block: str) -> None:
 def test_a_merged_setting_may_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\n")
     assert params.read(tmp_path / "params.yaml")["b"] == {"x": 3, "y": 2}
+
+
+@pytest.mark.parametrize("words", [["stats"], ["verify"], ["export", "calls.parquet"]])
+def test_a_store_that_is_not_there_is_not_made(tmp_path: Path, words: list[str]) -> None:
+    shown = CliRunner().invoke(cli, ["store", "--root", str(tmp_path / "stroe"), *words])
+    assert "stroe: no such folder" in str(shown.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_benchmark_is_told_with_all_that_there_are() -> None:
+    shown = CliRunner().invoke(cli, ["data", "build", "ctflowbench-dem"])
+    assert "'rad3d-released'" in str(shown.exception)
+    assert "Did you mean 'ctflowbench-demo'?" in str(shown.exception)

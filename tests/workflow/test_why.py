@@ -57,3 +57,18 @@ def test_the_jobs_of_a_dry_run() -> None:
 )  # fmt: skip
 def test_settings_that_changed_are_named(old: object, new: object, expected: list[str]) -> None:
     assert list(why.differences(old, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "Config MD5: 1\nBuilding DAG...\nMissingRuleException:\nNo rule to produce x (if).\nUsing p.\n",
+            "MissingRuleException: No rule to produce x (if).",
+        ),
+        ("Error: No Snakefile found, tried Snakefile.\n", "Error: No Snakefile found, tried Snakefile."),
+        ("something\nelse\n", "something else"),
+    ],
+)
+def test_what_a_failed_dry_run_says(said: str, expected: str) -> None:
+    assert why.fault(said) == expected

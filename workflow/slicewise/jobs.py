@@ -11,7 +11,7 @@ from typing import Any
 
 from slicewise.benchmarks import ct, sgmri
 from slicewise.endpoints import LlmSettings
-from slicewise.errors import UserError
+from slicewise.errors import UserError, did_you_mean
 from slicewise.geometry import Convention
 from slicewise.judges import Judge, LlmJudge, PanelJudge, ProxyJudge
 from slicewise.params import (
@@ -99,7 +99,7 @@ class ReportJob(Settings):
 
 def data_job(params: Params, benchmark: str) -> DataJob:
     """The slice of a benchmark's data job: its own source's settings, the others at their defaults."""
-    source = ct.ct_benchmark(benchmark).source if ct.is_ct(benchmark) else sgmri.benchmark(benchmark).source
+    source = ct.ct_benchmark(benchmark).source if ct.is_ct(benchmark) else _sgmri(benchmark).source
     used: dict[str, set[str]] = {
         "phantom": {"chest"},
         "ct-rate": {"ct_rate"},
@@ -109,6 +109,16 @@ def data_job(params: Params, benchmark: str) -> DataJob:
         "demo": {"on_bad_record", "demo"},
     }
     return DataJob(benchmark=benchmark, data=DataSettings(**params.data.model_dump(include=used[source])))
+
+
+def _sgmri(benchmark: str) -> sgmri.Benchmark:
+    """The benchmark that is none on CT; an id that nobody has is told with all that there are."""
+    if benchmark not in sgmri.BENCHMARKS:
+        known = [*sgmri.BENCHMARKS, *ct.CT_BENCHMARKS]
+        raise UserError(
+            f"benchmark '{benchmark}' is unknown; expected one of {sorted(known)}.{did_you_mean(benchmark, known)}"
+        )
+    return sgmri.benchmark(benchmark)
 
 
 def infer_job(params: Params, benchmark: str, model: str) -> InferJob:
@@ -127,7 +137,7 @@ def _volumes(params: Params, benchmark: str) -> Path:
     if ct.is_ct(benchmark):
         phantom = ct.ct_benchmark(benchmark).source == "phantom"
         return params.data.chest.path if phantom else params.data.ct_rate.path
-    source = sgmri.benchmark(benchmark).source
+    source = _sgmri(benchmark).source
     if source == "open":
         raise UserError(
             f"params.yaml: suites: benchmark '{benchmark}' has no images, which an agent needs; give one that has."

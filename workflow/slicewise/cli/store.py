@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from slicewise import layout
+from slicewise.errors import UserError
 
 
 @click.group()
@@ -15,6 +17,9 @@ from slicewise import layout
 @click.pass_context
 def store(context: click.Context, root: Path) -> None:
     """Every reply that was paid for, by the hash of its request."""
+    given = context.get_parameter_source("root") is ParameterSource.COMMANDLINE
+    if given and context.invoked_subcommand in {"verify", "stats", "export"} and not root.exists():
+        raise UserError(f"store --root: {root}: no such folder; expected a response store, such as {layout.STORE}.")
     context.obj = root
 
 

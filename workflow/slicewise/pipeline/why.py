@@ -18,6 +18,7 @@ from slicewise.pipeline import lockfile, prove, provenance, records, rules
 from slicewise.pipeline.revision import digest_of
 
 _BLOCK = re.compile(r"^(?:local)?(?:rule|checkpoint) (?P<rule>\w+):\n(?P<body>(?:[ \t]+.*\n?)+)", re.MULTILINE)
+_FAULT = re.compile(r"^(?:\w+Exception|\w*Error|slicewise: error)\b.*(?:\n.+)?", re.MULTILINE)
 _FIELD = re.compile(r"^[ \t]+(?P<name>output|benchmark|reason): (?P<value>.*)$", re.MULTILINE)
 # How Snakemake's reasons begin, and what they say.
 _WORDS = (
@@ -79,8 +80,14 @@ def would_run(root: Path, targets: Sequence[str] = ()) -> list[Job]:
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if done.returncode != 0:
-        raise UserError(f"why: `snakemake --dry-run` failed: {' '.join(said.split())[-300:]}")
+        raise UserError(f"why: `snakemake --dry-run` failed: {fault(said)}")
     return list(parse(said))
+
+
+def fault(said: str) -> str:
+    """The error in the words of a dry run that failed, on one line; where none is seen, how they end."""
+    found = _FAULT.search(said)
+    return " ".join(found[0].split())[:300] if found else " ".join(said.split())[-300:]
 
 
 def parse(said: str) -> Iterator[Job]:
