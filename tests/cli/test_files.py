@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from slicewise import params
 from slicewise.artifacts import write_text
 from slicewise.cli import cli
+from slicewise.data.images import FrameStore
 from slicewise.errors import UserError
 
 
@@ -72,3 +73,10 @@ def test_an_unknown_benchmark_is_told_with_all_that_there_are() -> None:
     shown = CliRunner().invoke(cli, ["data", "build", "ctflowbench-dem"])
     assert "'rad3d-released'" in str(shown.exception)
     assert "Did you mean 'ctflowbench-demo'?" in str(shown.exception)
+
+
+def test_a_frame_that_is_no_picture_is_told_without_internals(tmp_path: Path) -> None:
+    images = FrameStore(tmp_path)
+    (tmp_path / "x.png").write_bytes(b"no picture")
+    assert images._frame(1, tmp_path / "x.png") is None
+    assert images.faults == [f"{tmp_path / 'x.png'}: cannot be read as an image (of no known format)"]

@@ -95,7 +95,7 @@ class FrameStore:
         return tuple(f for f in frames if f is not None) if None not in frames else ()
 
     def _frame(self, number: int, path: Path) -> Frame | None:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
 
         data = path.read_bytes()
         try:
@@ -103,7 +103,8 @@ class FrameStore:
                 image.load()  # decodes the pixels, so a truncated file is found here and not in the middle of a run
                 width, height = image.size
         except (OSError, SyntaxError) as error:  # Pillow reports a broken PNG chunk as a SyntaxError
-            self.faults.append(f"{path}: cannot be read as an image ({error})")
+            why = "of no known format" if isinstance(error, UnidentifiedImageError) else str(error)
+            self.faults.append(f"{path}: cannot be read as an image ({why})")
             return None
         digest = hashlib.sha256(data).hexdigest()
         known = self._known.get(path.relative_to(self.root).as_posix(), digest)
@@ -124,7 +125,8 @@ class FrameStore:
             shown = faults[:MAX_FAULTS] + ([f"and {hidden} more"] if hidden > 0 else [])
             raise ManyErrors(
                 f"{self.root}: {len(faults)} fault(s) in the frames; expected every frame of every volume: make them "
-                "again with `slicewise data frames`, or set 'data.sgmri.frames: none'",
+                "again with `slicewise data frames` (the demo's: `slicewise data demo`), or "
+                "set 'data.sgmri.frames: none'",
                 shown,
             )
 

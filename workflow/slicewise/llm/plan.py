@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from slicewise.endpoints import Endpoint
+from slicewise.endpoints import Endpoint, ImageTokens
 from slicewise.llm.pricing import prompt_tokens
 from slicewise.llm.request import Image, Request
 from slicewise.llm.store import Store
@@ -60,6 +60,9 @@ def line(
     each = fmean(known) if known else float(min(guess, endpoint.sampling.max_tokens))
     prompt = sum(prompt_tokens(request, endpoint) for request in missing)
     reply = round(each * len(missing))
+    images = sum(isinstance(p, Image) for request in missing for m in request.messages for p in m.parts)
+    if images and endpoint.image_tokens == ImageTokens():
+        notes = (*notes, "images: no endpoint.image_tokens, counted as 0 tokens: prompt tokens and US$ are too low")
     prices, most = endpoint.prices, endpoint.sampling.max_tokens * len(missing)
     return Line(
         stage=stage,
@@ -67,7 +70,7 @@ def line(
         name=name,
         calls=len(distinct),
         cached=len(stored),
-        images=sum(isinstance(p, Image) for request in missing for m in request.messages for p in m.parts),
+        images=images,
         prompt_tokens=prompt,
         reply_tokens=reply,
         live=prices.cost(prompt, reply) if prices else None,
