@@ -39,7 +39,7 @@ def run(
     sgmri.benchmark(benchmark)
     roots = {protocol: out / protocol for protocol in PROTOCOLS}
     samples = _samples(settings, benchmark, roots["card"])
-    models = _models(file, declared)
+    models = _models(settings, file, declared)
     for model in models:
         job = jobs.InferJob(benchmark=benchmark, model=model)
         infer_run.answer(job, samples, roots["card"] / layout.answers(benchmark, model.name))
@@ -72,11 +72,18 @@ def _samples(settings: Params, benchmark: str, root: Path) -> Path:
     return path
 
 
-def _models(file: Path, declared: score_card.Declared) -> list[FileModel | BaselineModel]:
+def _models(settings: Params, file: Path, declared: score_card.Declared) -> list[FileModel | BaselineModel]:
+    # With the seeds of the settings, a baseline has the same numbers here as in the run's tables.
+    seeds: dict[str, dict[str, int]] = {
+        model.baseline: {"seed": model.seed} for model in settings.models if isinstance(model, BaselineModel)
+    }
     convention = Convention(declared.convention)
     shared: dict[str, Any] = {"bbox_convention": convention, "frame_base": declared.frame_base}
     own = FileModel(name=ANSWERS, title=file.name, backend="file", path=str(file), **shared)
-    blind = [BaselineModel.model_validate({"name": n, "backend": "baseline", "baseline": n, **shared}) for n in BLIND]
+    blind = [
+        BaselineModel.model_validate({"name": n, "backend": "baseline", "baseline": n, **seeds.get(n, {}), **shared})
+        for n in BLIND
+    ]
     return [own, *blind]
 
 
