@@ -14,8 +14,9 @@ from typing import Any
 import click
 
 from slicewise import artifacts, jobs, layout, params
-from slicewise.benchmarks import sgmri
+from slicewise.benchmarks import ct, sgmri
 from slicewise.cli import score_card, side_by_side
+from slicewise.errors import UserError
 from slicewise.geometry import Convention
 from slicewise.infer import run as infer_run
 from slicewise.params import BaselineModel, FileModel, Params
@@ -36,6 +37,11 @@ def run(
         UserError: The benchmark is unknown or cannot be built, or the file does not fit it.
     """
     settings = params.load(params_file)
+    if ct.is_ct(benchmark):
+        raise UserError(
+            f"score FILE: benchmark '{benchmark}' is on CT, whose answers are scored in a run only: declare them in "
+            "params.yaml as a model with backend 'file', name it in the suite, and run `snakemake`."
+        )
     sgmri.benchmark(benchmark)
     roots = {protocol: out / protocol for protocol in PROTOCOLS}
     samples = _samples(settings, benchmark, roots["card"])
