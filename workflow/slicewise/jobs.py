@@ -7,7 +7,7 @@ Snakemake records a job's slice and runs the job again when it changes. The comm
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from slicewise.benchmarks import ct, sgmri
 from slicewise.endpoints import LlmSettings
@@ -62,6 +62,8 @@ class ScoreJob(Settings):
     v_gold: str | None = None
     encoder: Encoder | None = None
     rescale: bool | None = None
+    precision: Literal["fp32", "bf16"] | None = None
+    engine: Literal["torch", "openvino"] | None = None
     judge: Judge | None = None
     judge_name: str | None = None
     judges: dict[str, LlmJudge] | None = None  # the members of a panel
@@ -78,6 +80,8 @@ class ReportModel(Settings):
     of: str | None = None  # the model that an agent wraps
     tool_classes: list[int] | None = None  # of an agent
     prompt: str | None = None  # of a language model
+    bbox_convention: Convention | None = None  # as declared; the convention alarm re-reads under the others
+    frame_base: int = 1
 
 
 class ReportJob(Settings):
@@ -176,6 +180,8 @@ def score_job(params: Params, benchmark: str, metric: str) -> ScoreJob:
         v_gold=params.score.v.gold if metric == "grounding" else None,
         encoder=encoder,
         rescale=suite.bertscore.rescale if metric == "bertscore" else None,
+        precision=suite.bertscore.precision if metric == "bertscore" else None,
+        engine=suite.bertscore.engine if metric == "bertscore" else None,
     ).model_copy(update=_judge(params) if metric == "judge" else {})
 
 
@@ -228,6 +234,8 @@ def report_job(params: Params) -> ReportJob:
                 of=getattr(m, "of", None),
                 tool_classes=getattr(m, "tool_classes", None),
                 prompt=getattr(m, "prompt", None),
+                bbox_convention=m.bbox_convention,
+                frame_base=m.frame_base,
             )
             for m in models
         ],

@@ -197,10 +197,16 @@ class Encoder(Settings):
 
 
 class BertScoreSettings(Settings):
-    """``rescale`` subtracts bert-score's baseline and clips to [0, 1]; the raw F1 is always kept."""
+    """``rescale`` subtracts bert-score's baseline and clips to [0, 1]; the raw F1 is always kept.
+
+    ``precision: bf16`` is about 1.8 times as fast on a CPU that has it and moves F1 by up to 2e-3; ``engine: openvino``
+    (an optional extra) by up to 1e-6. Both stand in the signature.
+    """
 
     encoder: Name
     rescale: bool
+    precision: Literal["fp32", "bf16"] = "fp32"
+    engine: Literal["torch", "openvino"] = "torch"
 
 
 class ArSettings(Settings):

@@ -193,3 +193,13 @@ def reproduce(rows: Records, benchmark: str) -> Grid:
     )
     headers = ("Published row", "Column", "Our model", "Verdict", "Published", "Ours", "Interval", "n")
     return Grid(f"{benchmark}: is the published table reproduced?", headers, made, 4)
+
+
+def conventions(rows: Records, benchmark: str) -> Grid:
+    """What V would be under each convention, for the models that raise the alarm; never a score."""
+    made = tuple(
+        (row["model"], row["convention"] + " (declared)" * row["declared"], f"{100 * row['v']:.2f}", str(row["n"]))
+        for row in rows
+        if row["benchmark"] == benchmark
+    )
+    return Grid(f"{benchmark}: boxes re-read under other conventions", ("Model", "Convention", "V × 100", "n"), made, 2)

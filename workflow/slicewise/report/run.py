@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PLAIN = ("parquet", "csv", "md")
 BREAKDOWNS = ("domain", "task", "label", "question-type", "modality")
-DIAGNOSTICS = ("blind", "detection", "counting", "grounding", "reproduce")
+DIAGNOSTICS = ("blind", "detection", "counting", "grounding", "conventions", "reproduce")
 FIGURES = ("scores", "boxes", "outcomes", "iou", "offsets", "examples", "reproduce")
 PAGE = layout.stage("report") / "index.html"
 
@@ -116,6 +116,7 @@ def tables(job: ReportJob, root: Path) -> None:
         text = grids.page(title, (), [g for g in made if g.rows])
         artifacts.write_text(root / layout.table(name, "md"), text)
     _blind(job, root, items, cells)
+    _conventions(job, root)
     _reproduce(job, root, cells)
     for name in BREAKDOWNS:
         _breakdown(job, root, items, name)
@@ -144,6 +145,17 @@ def _blind(job: ReportJob, root: Path, items: pd.DataFrame, cells: pd.DataFrame)
     made = [grids.blind(table, benchmark, job) for benchmark in job.benchmarks]
     text = grids.page("Better than blind?", notes, [g for g in made if g.rows])
     artifacts.write_text(root / layout.table("blind", "md"), text)
+
+
+def _conventions(job: ReportJob, root: Path) -> None:
+    from slicewise.report import conventions, grids
+
+    rows = _write(root, "conventions", conventions.alarms(job, root), conventions.CONVENTIONS)
+    said = [line for benchmark in job.benchmarks for line in conventions.sentences(rows, benchmark)]
+    made = [grids.conventions(rows, benchmark) for benchmark in job.benchmarks]
+    notes = said or ["No model names right findings while its boxes hit nothing."]
+    text = grids.page("Box conventions: warnings", notes, [g for g in made if g.rows])
+    artifacts.write_text(root / layout.table("conventions", "md"), text)
 
 
 def _reproduce(job: ReportJob, root: Path, cells: pd.DataFrame) -> None:

@@ -130,7 +130,13 @@ def _bertscore(job: ScoreJob, items: Sequence[Texts], threads: int, cache: PairC
     if job.encoder is None or job.rescale is None:
         raise UserError("metric 'bertscore': the settings lack 'encoder' or 'rescale'; expected both.")
     found = bert.score_pairs(
-        [i.pair for i in items], encoder=job.encoder, threads=threads, cache=cache, rescale=job.rescale
+        [i.pair for i in items],
+        encoder=job.encoder,
+        threads=threads,
+        cache=cache,
+        rescale=job.rescale,
+        precision=job.precision or "fp32",
+        engine=job.engine or "torch",
     )
     rescaled = found.f1_rescaled or [None] * len(items)
     columns = zip(found.precision, found.recall, found.f1_raw, rescaled, found.flags, strict=True)

@@ -15,7 +15,7 @@ import slicewise
 from slicewise import artifacts, layout
 from slicewise.benchmarks import sgmri
 from slicewise.jobs import ReportJob
-from slicewise.report import blind, collect, grids, provenance, reproduce
+from slicewise.report import blind, collect, conventions, grids, provenance, reproduce
 from slicewise.report import tables as layouts
 from slicewise.report.grids import Grid
 from slicewise.report.run import BREAKDOWNS, DIAGNOSTICS, FIGURES
@@ -69,7 +69,7 @@ def sections(job: ReportJob, root: Path) -> list[Section]:
     """The page's sections, one per benchmark, from the tables that were written before."""
     cells, against_blind, domains = _read(root, "cells"), _read(root, "blind"), _read(root, "breakdown-domain")
     detection, counting, grounding = (_rows(root, name) for name in ("detection", "counting", "grounding"))
-    published = _rows(root, "reproduce")
+    published, warned = _rows(root, "reproduce"), _rows(root, "conventions")
     shared = [row for row in published if row["model"] is not None]
     sentences = blind.lines(against_blind, job)
     made = []
@@ -80,6 +80,7 @@ def sections(job: ReportJob, root: Path) -> list[Section]:
             grids.detection(detection, benchmark, job),
             grids.counting(counting, benchmark, job),
             grids.grounding(grounding, benchmark, job),
+            grids.conventions(warned, benchmark),
             grids.reproduce(shared, benchmark),
             *(grids.breakdown(domains, "domain", benchmark, column, job) for column in collect.columns(benchmark)[:-1]),
         ]
@@ -88,7 +89,11 @@ def sections(job: ReportJob, root: Path) -> list[Section]:
                 benchmark=benchmark,
                 summary=_summary(root, benchmark),
                 table=layouts.build(benchmark, cells, job),
-                sentences=[*sentences[benchmark], *reproduce.sentences(published, benchmark)],
+                sentences=[
+                    *conventions.sentences(warned, benchmark),
+                    *sentences[benchmark],
+                    *reproduce.sentences(published, benchmark),
+                ],
                 grids=[grid for grid in shown if grid.rows],
                 figures=[_figure(benchmark, kind) for kind in FIGURES],
             )
