@@ -7,6 +7,7 @@ server lists its models, and stays until the server or the caller ends. ``{port}
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
 import subprocess
@@ -48,9 +49,19 @@ def serve(command: list[str], out: Path, *, seconds: float = START_SECONDS, host
         try:
             _wait(server, f"{local}/models", seconds)
             write_text(out, f"http://{host}:{port}/v1\n")
-            return server.wait()
+            return _stay(server)
         finally:
             server.terminate()
+
+
+def _stay(server: subprocess.Popen[bytes]) -> int:
+    """Wait for the server's end, or end it when the caller is gone: Snakemake kills a service's shell, not its child."""
+    caller = os.getppid()
+    while (status := server.poll()) is None:
+        if os.getppid() != caller:
+            server.terminate()
+        time.sleep(POLL_SECONDS)
+    return status
 
 
 def _wait(server: subprocess.Popen[bytes], url: str, seconds: float) -> None:
