@@ -55,7 +55,10 @@ def serve(command: list[str], out: Path, *, seconds: float = START_SECONDS, host
 
 
 def _stay(server: subprocess.Popen[bytes]) -> int:
-    """Wait for the server's end; end it when the caller is gone, for Snakemake kills a service's shell, not its child."""
+    """Wait for the server's end, and end it when the caller is gone.
+
+    Snakemake kills a service's shell, not the shell's child.
+    """
     caller = os.getppid()
     while (status := server.poll()) is None:
         if os.getppid() != caller:
