@@ -51,8 +51,10 @@ check: $(STAMP)  ## style, types and the workflow's own linter
 	@snakemake --lint >/dev/null 2>&1 || { snakemake --lint; false; }
 	@echo "check: clean"
 
-bench: $(STAMP)  ## items per second and peak memory of each stage on suite open
+bench: $(STAMP)  ## stages on suite open, text metrics, grounding, client, imaging, parsers (about an hour)
 	@python -m benchmarks.stages $(if $(FASTMRI_PLUS),--fastmri-plus $(FASTMRI_PLUS))
+	@python -m benchmarks.text_metrics
+	@python -m benchmarks.grounding
 	@python -m benchmarks.llm_client
 	@python -m benchmarks.imaging
 	@python -m benchmarks.parse
